@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cli.conftest import PATIENCE, alive, read_until, running, tarmac
 
-from tarmac.cli.jsonl import parse
+from tarmac.cli.exec import parse_request
 from tarmac.errors import BadRequest
 
 
@@ -209,25 +209,25 @@ def _dump(value: object) -> bytes:
 )
 def test_a_bad_line_says_what_is_wrong_with_it(line: bytes, what: str) -> None:
     with pytest.raises(BadRequest) as caught:
-        parse(line)
+        parse_request(line)
     assert caught.value.what == what
 
 
 @pytest.mark.parametrize("line", [b"[" * 100_000, b'{"command": ' + b"1" * 5000 + b"}", b'{"a":' * 50_000, b""])
 def test_a_monstrous_line_is_a_bad_line(line: bytes) -> None:
     with pytest.raises(BadRequest):
-        parse(line)
+        parse_request(line)
 
 
 def test_a_timeout_too_big_for_a_number_is_refused() -> None:
     with pytest.raises(BadRequest):
-        parse(b'{"command": "x", "timeout": 1' + b"0" * 400 + b"}")
+        parse_request(b'{"command": "x", "timeout": 1' + b"0" * 400 + b"}")
 
 
 @given(st.binary(max_size=200) | st.recursive(st.none() | st.text() | st.floats() | st.integers(), st.lists).map(_dump))
 def test_any_line_is_a_command_or_a_bad_line(line: bytes) -> None:
     try:
-        assert isinstance(parse(line).command, str)
+        assert isinstance(parse_request(line).command, str)
     except BadRequest as error:
         assert error.what
 
@@ -251,4 +251,4 @@ def test_questions_of_a_command_are_answered_from_its_line() -> None:
 @pytest.mark.parametrize("answers", ["yes", ["a"], {"a": 1}, 3])
 def test_answers_that_are_none_are_refused(answers: object) -> None:
     with pytest.raises(BadRequest, match="texts by prompt"):
-        parse(json.dumps({"command": "x", "answers": answers}).encode())
+        parse_request(json.dumps({"command": "x", "answers": answers}).encode())

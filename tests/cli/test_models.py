@@ -15,8 +15,8 @@ from tests.cli.conftest import TARMAC, tarmac
 from tests.models.server import Reply, refusal, serving
 
 from tarmac.cli.completion import bash, fish, zsh
+from tarmac.cli.models import Chosen, keep, with_settings
 from tarmac.cli.parser import TABLE
-from tarmac.cli.setup import Chosen, keep, with_settings
 
 LISTED = Reply(
     [json.dumps({"data": [{"id": "qwen3:8b", "max_model_len": 40960}, {"id": "phi"}]}).encode()],

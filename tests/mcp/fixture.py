@@ -19,7 +19,7 @@ import mcp_types as types
 
 from tarmac.config import Config
 from tarmac.errors import BadRequest
-from tarmac.mcp import adapter, http_gate
+from tarmac.mcp import adapter, http
 from tarmac.mcp.catalog import CatalogEntry
 from tarmac.mcp.client import Client, Form, Lacking, ToolAnswer
 from tarmac.mcp.resources import ListedOutput, ResourceChanges
@@ -377,10 +377,10 @@ async def serve(port: int, folder: Path) -> None:
     adapter.ASKED = "user_name"  # type: ignore[misc]  # the suite's name for the one question
     server = Fixture(load=lambda workspace: Config(workspace=workspace, user_folder=folder), workspace=folder)
     try:
-        with http_gate.listen(port) as listening:
+        with http.listen(port) as listening:
             port = listening.getsockname()[1]
             print(port, flush=True)
-            await http_gate.serve(adapter.http_app(server, port), listening)
+            await http.serve(adapter.http_app(server, port), listening)
     finally:
         await server.aclose()
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tarmac.mcp.frames import MessageFrames, TooLong, id_of
+from tarmac.mcp.pipes import MessageFrames, TooLong, id_of
 
 LONGEST = 20
 texts = st.binary(max_size=40).map(lambda each: each.replace(b"\n", b" "))

@@ -34,7 +34,7 @@ from tests.mcp.peers import (
 from tests.mcp.test_http import TOKEN, served
 
 from tarmac.loopback import http_server as loopback
-from tarmac.mcp import adapter, http_gate
+from tarmac.mcp import adapter, http
 
 pytestmark = pytest.mark.shell
 each_era = pytest.mark.parametrize("era", ERAS)
@@ -152,10 +152,10 @@ async def test_strangers_without_the_token_take_up_little_and_not_for_long(
     monkeypatch.setattr(loopback, "MOST_CONNECTIONS", 20)
     before = asyncio.all_tasks()
     async with a_server(tmp_path) as server:
-        with http_gate.listen(0) as listening:
+        with http.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_gate.Gate(adapter.http_app(server, port), port, TOKEN)
-            task = asyncio.create_task(http_gate.serve(app, listening))
+            app = http.Gate(adapter.http_app(server, port), port, TOKEN)
+            task = asyncio.create_task(http.serve(app, listening))
             strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(40)]
             for n, (_, writer) in enumerate(strangers):
                 writer.write(b"POST /mcp HTTP/1.1\r\nHost: x\r\nX-Slow: " if n % 2 else b"")
@@ -181,10 +181,10 @@ async def test_strangers_without_the_token_take_up_little_and_not_for_long(
 async def test_300_silent_strangers_lock_nobody_out(tmp_path: Path) -> None:
     """A3: there is room for 256; the one that was silent longest makes room for who comes."""
     async with a_server(tmp_path) as server:
-        with http_gate.listen(0) as listening:
+        with http.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_gate.Gate(adapter.http_app(server, port), port, TOKEN)
-            task = asyncio.create_task(http_gate.serve(app, listening))
+            app = http.Gate(adapter.http_app(server, port), port, TOKEN)
+            task = asyncio.create_task(http.serve(app, listening))
             strangers = [await asyncio.open_connection("127.0.0.1", port) for _ in range(300)]
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 0\r\n\r\n".encode())
@@ -203,10 +203,10 @@ async def test_strangers_that_come_all_at_once_find_no_more_room_either(
     monkeypatch.setattr(loopback, "MOST_CONNECTIONS", 20)
     monkeypatch.setattr(loopback, "TO_ASK", 10 * PATIENCE)
     async with a_server(tmp_path) as server:
-        with http_gate.listen(0) as listening:
+        with http.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_gate.Gate(adapter.http_app(server, port), port, TOKEN)
-            task = asyncio.create_task(http_gate.serve(app, listening))
+            app = http.Gate(adapter.http_app(server, port), port, TOKEN)
+            task = asyncio.create_task(http.serve(app, listening))
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             assert await asyncio.wait_for(reader.read(), PATIENCE)  # it serves
@@ -237,10 +237,10 @@ async def test_a_body_that_comes_slowly_is_given_up_quietly(
     monkeypatch.setattr(loopback, "TO_SEND", 1.0)
     caplog.set_level("INFO", "mcp")
     async with a_server(tmp_path) as server:
-        with http_gate.listen(0) as listening:
+        with http.listen(0) as listening:
             port = listening.getsockname()[1]
-            app = http_gate.Gate(adapter.http_app(server, port), port, TOKEN)
-            task = asyncio.create_task(http_gate.serve(app, listening))
+            app = http.Gate(adapter.http_app(server, port), port, TOKEN)
+            task = asyncio.create_task(http.serve(app, listening))
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             asks = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
             asks += "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"

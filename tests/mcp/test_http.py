@@ -35,7 +35,7 @@ from tests.mcp.peers import (
     until_gone,
 )
 
-from tarmac.mcp.http_gate import Gate, listen
+from tarmac.mcp.http import Gate, listen
 
 BOTH = "application/json, text/event-stream"
 TOKEN = "a-token-that-is-long-enough"

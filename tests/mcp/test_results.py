@@ -15,8 +15,8 @@ from tarmac.mcp.adapter import _result
 from tarmac.mcp.catalog import BY_NAME, ENTRIES
 from tarmac.mcp.client import ToolAnswer
 from tarmac.models.provider import ToolSchema
-from tarmac.models.tokens import text_size, tools_size
 from tarmac.policy.verdict import Decision, Part, Risk, Verdict
+from tarmac.tasks.views.model_history import text_size, tools_size
 from tarmac.terminals.result import Evidence, Reason, Result
 from tarmac.tools.execute_command import done
 from tarmac.tools.report import Report

@@ -13,9 +13,8 @@ import pytest
 from tests.mcp.peers import PATIENCE, a_server, until
 from tests.terminals.daemon.conftest import daemon  # noqa: F401 (a fixture)
 
-from tarmac.mcp import adapter, http_gate
-from tarmac.mcp.http_gate import serve
-from tarmac.mcp.http_sessions import HttpSessions
+from tarmac.mcp import adapter, http
+from tarmac.mcp.http import HttpSessions, serve
 
 pytestmark = pytest.mark.shell
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -48,7 +47,7 @@ async def serving(folder: Path, *, auto: str = "ask", **limits: Any) -> AsyncIte
     ended: list[str] = []
     before = asyncio.all_tasks()
     async with a_server(folder, auto=auto) as server:
-        with http_gate.listen(0) as listening:
+        with http.listen(0) as listening:
             port = listening.getsockname()[1]
             made = adapter.http_app(server, port)
 
@@ -61,8 +60,8 @@ async def serving(folder: Path, *, auto: str = "ask", **limits: Any) -> AsyncIte
             try:
                 accept = {"accept": "application/json, text/event-stream"}
                 base = f"http://127.0.0.1:{port}"
-                async with httpx2.AsyncClient(base_url=base, headers=accept, timeout=PATIENCE) as http:
-                    yield Web(http, ended)
+                async with httpx2.AsyncClient(base_url=base, headers=accept, timeout=PATIENCE) as web:
+                    yield Web(web, ended)
             finally:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tarmac.models import anthropic, openai
-from tarmac.models.conversation import normalized, plain_id, short_id
 from tarmac.models.messages import Blob, Image, Message, Reasoning, Text, ToolResult, ToolUse
 from tarmac.models.provider import ModelInfo, ModelSettings, Prompt
-from tarmac.models.remote import EncodedImages
+from tarmac.models.remote import EncodedImages, normalized, plain_id, short_id
 
 pytestmark = pytest.mark.slow
 

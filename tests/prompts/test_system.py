@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from tests.prompts.snapshot import same_as_snapshot
 
 from tarmac.models.provider import Prompt, ToolSchema
-from tarmac.models.tokens import prompt_size
 from tarmac.prompts.instructions import Instruction, Instructions, Replacement
 from tarmac.prompts.modes import Mode, Modes, built_in
 from tarmac.prompts.system import PromptContext, SystemFacts, system_prompt, unsuited_edit_tools
+from tarmac.tasks.views.model_history import prompt_size
 from tarmac.tools.toolbox import toolbox
 
 # Every tool that SPEC S10 names, with its group, and Tarmac's own for terminals.

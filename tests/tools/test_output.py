@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.tools.workshop import Workshop, text_of
 
-from tarmac.models.tokens import text_size
+from tarmac.tasks.views.model_history import text_size
 from tarmac.tools.output import brief, understand
 from tarmac.tools.output.parsers import diff_stat, file_listing, git_log, git_status, parse_problems, parse_tests
 from tarmac.tools.output.values import FailedTest, GitStatus, ListedFile, TestRun

@@ -1,6 +1,10 @@
 """`tarmac exec`: one command in a fresh terminal, its output as it comes, its exit status ours.
 
-arguments → parse() → ExecRequest → run_one() → exit code         (--jsonl: see jsonl.py)
+arguments → parse() → ExecRequest → run_one() → exit code
+--jsonl: a line of JSON in is a command, a line of JSON out is its result; all in one terminal: serve()
+
+With --jsonl, a line that makes no sense gets an error object in its place, and the next one is served. Other programs,
+and our own tests, drive Tarmac with it.
 """
 
 import asyncio
@@ -13,7 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, NoReturn, cast
 
 from tarmac.cli import own_stdin
 from tarmac.cli.exit_status import FAILED, complain
@@ -21,10 +25,11 @@ from tarmac.cli.own_stdin import Keys, own_input, same_size
 from tarmac.cli.parser import Given, suggest
 from tarmac.cli.parser import parse as parse_arguments
 from tarmac.cli.shutdown import Stop, meanwhile, run
-from tarmac.errors import BadRequest, PlaceFailed
+from tarmac.errors import BadRequest, PlaceFailed, TarmacError
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import Answer, Execution, Gap, Result, Settings, Terminal, open_terminal
 from tarmac.terminals.environment import wipe_own_environment
+from tarmac.terminals.settings import OnTimeout
 from tarmac.terminals.terminal import Provider
 
 PLACE_FAILED = 123  # another machine or container failed, not the command
@@ -61,8 +66,6 @@ def main(arguments: list[str]) -> int:
 
 
 async def _run_lines(request: ExecRequest) -> int:
-    from tarmac.cli.jsonl import serve
-
     settings = Settings()
     wipe_own_environment(settings)
     default = settings.once_timeout if request.timeout == "default" else request.timeout
@@ -101,7 +104,7 @@ def parse(arguments: list[str]) -> ExecRequest:
 def _provider(name: str) -> Provider:
     if name not in ("pty", "exec"):
         raise BadRequest(f"--provider is pty or exec, not `{name}`", hint=suggest(name, ["pty", "exec"]))
-    return cast(Provider, name)
+    return cast("Provider", name)
 
 
 def _answer(text: str) -> Answer:
@@ -341,3 +344,124 @@ def _tell_interrupted(result: Result, limit: float | None) -> None:
 def _short(command: str) -> str:
     line = (command.strip().splitlines() or [""])[0]
     return line if len(line) <= 60 else line[:59] + "…"
+
+
+KEYS = ("command", "timeout", "cwd", "on_timeout", "answers")
+EXAMPLE = 'a line is {"command": "make", "timeout": 60}'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonlCommand:
+    """One command, as asked for."""
+
+    command: str
+    timeout: float | None
+    cwd: Path | None
+    on_timeout: OnTimeout
+    answers: dict[str, str] | None = None
+
+
+async def serve(terminal: Terminal, default: float | None) -> int:
+    """Run what standard input says, to its end. `default`: seconds for a command that names none."""
+    number = 0
+    async for data in own_stdin.lines(0):
+        number += 1
+        if data.strip():
+            answer = await _served(terminal, data, number, default)
+            await own_stdin.write(1, json.dumps(answer).encode() + b"\n")
+    return 0
+
+
+async def _served(terminal: Terminal, data: bytes, number: int, default: float | None) -> dict[str, object]:
+    try:
+        line = parse_request(data, default)
+    except BadRequest as error:
+        return _error(error, number)
+    try:
+        result = await terminal.run(
+            line.command,
+            timeout=line.timeout,
+            on_timeout=line.on_timeout,
+            idle_timeout=None,
+            cwd=terminal.cwd / line.cwd if line.cwd else None,
+            answers=line.answers,
+        )
+    except TarmacError as error:
+        return _error(error, number) | {"command": line.command}
+    return result.as_dict()
+
+
+def _error(error: TarmacError, number: int) -> dict[str, object]:
+    return {"error": error.what, "hint": error.hint, "line": number}
+
+
+def parse_request(data: bytes, default: float | None = 60.0) -> JsonlCommand:
+    """A line of input, or BadRequest with what is wrong with it."""
+    fields = _fields(data)
+    command, timeout = fields.get("command"), fields.get("timeout", default)
+    cwd, on_timeout = fields.get("cwd"), fields.get("on_timeout", "interrupt")
+    if unknown := [key for key in fields if key not in KEYS]:
+        raise BadRequest(f"unknown key {_shown(unknown[0])}", hint=f"known are {', '.join(KEYS)}")
+    if "command" not in fields:
+        raise BadRequest("there is no `command`", hint=EXAMPLE)
+    if not isinstance(command, str):
+        raise BadRequest(f"`command` must be a text, not {_shown(command)}", hint=EXAMPLE)
+    if timeout is not None and not _is_time(timeout):
+        raise BadRequest(
+            f"`timeout` must be a number of seconds, more than 0, not {_shown(timeout)}", hint="null waits forever"
+        )
+    if cwd is not None and not isinstance(cwd, str):
+        raise BadRequest(f"`cwd` must be the name of a directory, not {_shown(cwd)}")
+    if on_timeout not in ("interrupt", "kill", "leave"):
+        raise BadRequest(f'`on_timeout` must be "interrupt", "kill" or "leave", not {_shown(on_timeout)}')
+    answers = fields.get("answers")
+    if answers is not None and not _is_texts(answers):
+        raise BadRequest(
+            f"`answers` must be texts by prompt, not {_shown(answers)}", hint='"answers": {"Overwrite (y/n)?": "y"}'
+        )
+    return JsonlCommand(
+        command=command,
+        timeout=None if timeout is None else float(cast("float", timeout)),
+        cwd=Path(cwd) if cwd is not None else None,
+        on_timeout=on_timeout,
+        answers=cast("dict[str, str] | None", answers),
+    )
+
+
+def _fields(data: bytes) -> dict[str, object]:
+    try:
+        fields = json.loads(data.decode("utf-8-sig"), parse_constant=_no_number)
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"not UTF-8: byte {data[error.start]:#04x} at {error.start}", hint=EXAMPLE) from error
+    except json.JSONDecodeError as error:
+        raise BadRequest(f"not JSON: {error.msg} at character {error.pos + 1}", hint=EXAMPLE) from error
+    except RecursionError as error:
+        raise BadRequest("not a command: nested too deeply", hint=EXAMPLE) from error
+    except ValueError as error:  # a number of thousands of digits, NaN
+        raise BadRequest(f"not JSON: {error}", hint=EXAMPLE) from error
+    if not isinstance(fields, dict):
+        raise BadRequest(f"not a JSON object: {_shown(fields)}", hint=EXAMPLE)
+    return fields
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
+
+
+def _is_time(value: object) -> bool:
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and 0 < float(value) < math.inf
+    except OverflowError:
+        return False
+
+
+def _shown(value: object) -> str:
+    try:
+        text = json.dumps(value)
+    except RecursionError:
+        text = "…"
+    return text if len(text) <= 60 else text[:59] + "…"

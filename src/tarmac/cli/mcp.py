@@ -155,21 +155,21 @@ async def _on_pipes(server: "ToolServer") -> None:
 
 
 async def _on_http(server: "ToolServer", port: int, token: str) -> None:
-    from tarmac.mcp import http_gate
+    from tarmac.mcp import http
 
-    secret = http_gate.check_token(token) if token else secrets.token_urlsafe(32)
-    with http_gate.listen(port) as listening:
+    secret = http.check_token(token) if token else secrets.token_urlsafe(32)
+    with http.listen(port) as listening:
         port = listening.getsockname()[1]
         from tarmac.loopback.peer import make_unreadable
         from tarmac.mcp.adapter import http_app
-        from tarmac.mcp.http_gate import serve
+        from tarmac.mcp.http import serve
 
         make_unreadable()
         print(f"url: http://127.0.0.1:{port}/mcp")
         if not token:
             print(f"token: {secret}")
         sys.stdout.flush()
-        await serve(http_gate.Gate(http_app(server, port), port, secret), listening)
+        await serve(http.Gate(http_app(server, port), port, secret), listening)
 
 
 def _config(wanted: McpOptions, workspace: Path) -> "Config":

@@ -1,21 +1,39 @@
-"""`tarmac models`: what the providers offer, with context window and price."""
+"""`tarmac models`: what the providers offer, with context window and price. And the choice where no model is set.
+
+set_up(): keys in the environment, servers on this machine → a list → the person's choice → config.toml (mode 0600)
+"""
 
 import asyncio
+import getpass
 import json
 import os
+import re
 import sys
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tarmac.cli.exit_status import complain
+from tarmac.cli.export import write_whole
 from tarmac.cli.parser import parse
 from tarmac.cli.shutdown import run
-from tarmac.config import load_config
-from tarmac.errors import BadRequest, nearest
-from tarmac.models.model_catalog import PROVIDERS, context_window, model_info, price_per_million
+from tarmac.config import Config, load_config
+from tarmac.config.load import user_file
+from tarmac.errors import BadRequest, TarmacError, nearest
+from tarmac.models.model_catalog import (
+    PROVIDERS,
+    Provider,
+    context_window,
+    keys_from,
+    model_info,
+    parse_spec,
+    price_per_million,
+)
 from tarmac.models.offered import LOCAL, OfferedModel, find_local, list_models
 from tarmac.models.provider import ModelError, ModelSettings
-from tarmac.show.look import Look, cut, look_of, one_line, padded
+from tarmac.paths import shown
+from tarmac.show.look import Look, cut, look_of, one_line, padded, wrapped
 from tarmac.show.summary import tokens
 
 
@@ -114,3 +132,164 @@ def _line(listed: ListedModel, look: Look) -> str:
     room = look.columns - 1 - 16 - 24
     line = f"{padded(name, room) if room >= 30 else name} {window:>15} {price:>23}".rstrip()
     return cut(line, look.columns - 1)
+
+
+# The choice, where no model is set
+
+MOST_LOCAL = 5  # models of one server that are offered
+NAMES = {"ollama": "Ollama", "lmstudio": "LM Studio", "llamacpp": "llama.cpp", "vllm": "vLLM"}
+HOSTED = tuple(name for name, each in PROVIDERS.items() if each.needs_key)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOffer:
+    """A model that can be used now, and why."""
+
+    spec: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the person chose."""
+
+    model: str
+    key: str = ""  # typed by them; "": there is one already, or none is needed
+
+
+def set_up(config: Config, environ: Mapping[str, str]) -> Path:
+    """Let the person choose a model and keep that; return the file. BadRequest when they leave."""
+    _say("No model is set up yet. Looking for keys and for servers on this machine …")
+    settings = config.models_for("")
+    offers = offered(settings, environ, asyncio.run(find_local(settings)))
+    try:
+        chosen = _choose(offers, settings)
+    except (EOFError, KeyboardInterrupt):
+        raise BadRequest("no model was chosen", hint="`tarmac demo` shows Tarmac without one") from None
+    file = user_file(config.user_folder)
+    keep(file, chosen)
+    _say(f"  Wrote {shown(file)}. `tarmac models` lists more models; --model and /model change it.\n")
+    return file
+
+
+def offered(
+    settings: ModelSettings, environ: Mapping[str, str], local: Mapping[str, Sequence[OfferedModel]]
+) -> list[ModelOffer]:
+    """PURE: the models that need nothing more, best first."""
+    found = []
+    for name, provider in PROVIDERS.items():
+        if name not in LOCAL and name in settings.keys and provider.default:
+            where = f"{provider.key} is set" if name in keys_from(environ) else "its key is in config.toml"
+            found.append(ModelOffer(f"{name}/{provider.default}", where))
+    for name, models in local.items():
+        found += [ModelOffer(each.spec, f"{NAMES[name]} on this machine") for each in models[:MOST_LOCAL]]
+    return found
+
+
+def _choose(offers: Sequence[ModelOffer], settings: ModelSettings) -> Chosen:
+    other = len(offers) + 1
+    for number, offer in enumerate(offers, 1):
+        _say(f"  {number:>2}  {padded(one_line(offer.spec), 40)} {offer.why}")
+    _say(f"  {other:>2}  {padded('another provider', 40)} with a key of yours\n")
+    names = [offer.spec for offer in offers]
+    while True:
+        line = _typed("Which one? A number, or provider/name (Enter: 1) ", names) or "1"
+        try:
+            if not line.isdecimal():
+                provider, _ = parse_spec(line)
+                return Chosen(line, "" if _has_key(provider, settings) else _key(provider, settings)[0])
+            if 1 <= int(line) <= len(offers):
+                return Chosen(offers[int(line) - 1].spec)
+            if int(line) == other:
+                return _with_key(settings)
+            _say(f"  `{line}` is not on the list.")
+        except TarmacError as error:
+            _say(f"  {one_line(error.what)}{f' ({one_line(error.hint)})' if error.hint else ''}")
+
+
+def _has_key(provider: Provider, settings: ModelSettings) -> bool:
+    return not provider.needs_key or provider.name in settings.keys or provider.name in settings.base_urls
+
+
+def _with_key(settings: ModelSettings) -> Chosen:
+    """Ask for a provider, its key, and one of its models."""
+    _say(f"  Providers: {', '.join(HOSTED)}")
+    while (name := _typed("Which provider? ", HOSTED).lower()) not in HOSTED:
+        close = nearest(name, HOSTED)
+        _say(f"  `{one_line(name)}` is not one of them{f'. Did you mean `{close}`?' if close else '.'}")
+    provider = PROVIDERS[name]
+    key, models = _key(provider, settings)
+    specs = [each.spec for each in models]
+    default = f"{name}/{provider.default}"
+    default = default if default in specs or not specs else specs[0]
+    line = _typed(f"Which model? Tab lists them (Enter: {default}) ", specs) or default
+    return Chosen(line if line.startswith(f"{name}/") else f"{name}/{line}", key)
+
+
+def _key(provider: Provider, settings: ModelSettings) -> tuple[str, list[OfferedModel]]:
+    """A key that the provider takes, and its models. A provider that can't be reached is believed later."""
+    while True:
+        key = getpass.getpass(f"Key for {provider.name} (it is not shown): ").strip()
+        if not key:
+            raise BadRequest("no key was given")
+        _say("  Checking it …")
+        try:
+            tried = replace(settings, keys={**settings.keys, provider.name: key})
+            return key, asyncio.run(list_models(provider, tried))
+        except ModelError as error:
+            _say(f"  {one_line(error.what)}")
+            if error.kind != "auth":
+                _say("  The key could not be checked. It is used anyway.")
+                return key, []
+
+
+def _say(text: str) -> None:
+    print("\n".join(wrapped(text, look_of(sys.stdout, os.environ).columns - 1, indent="  ")), flush=True)
+
+
+def _typed(prompt: str, words: Sequence[str]) -> str:
+    """A line that the person types, with Tab completion."""
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import WordCompleter
+
+    completer = WordCompleter(list(words), sentence=True, match_middle=True)
+    session: PromptSession[str] = PromptSession(completer=completer, complete_while_typing=False)
+    return session.prompt(prompt).strip()
+
+
+# The file
+
+
+def keep(file: Path, chosen: Chosen) -> None:
+    """Write the model and the key into the user's configuration; what else is in it stays as it is."""
+    old = file.read_text(encoding="utf-8") if file.exists() else ""
+    new = with_settings(old, chosen)
+    if new is None:
+        lines = f"model = {json.dumps(chosen.model)}"
+        raise BadRequest(f"{shown(file)} could not be changed", hint=f"add this line to it yourself: {lines}")
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_whole(file, new)
+
+
+def with_settings(text: str, chosen: Chosen) -> str | None:
+    """PURE: TOML with the model and the key set; None if that can't be done without changing something else."""
+    provider = chosen.model.partition("/")[0]
+    try:
+        wanted = tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError:
+        return None
+    wanted = {**wanted, "model": chosen.model}
+    first = f"model = {json.dumps(chosen.model, ensure_ascii=False)}\n"
+    new = re.sub(r"\A\ufeff?(?:\s*model\s*=[^\n]*\n)?", lambda _: first, text, count=1)
+    if chosen.key:
+        wanted["keys"] = {**wanted.get("keys", {}), provider: chosen.key}
+        line = f"{provider} = {json.dumps(chosen.key)}\n"
+        if re.search(r"^\[keys\][^\n]*\n", new, re.MULTILINE):
+            new = re.sub(rf"^{provider}\s*=[^\n]*\n", "", new, flags=re.MULTILINE)
+            new = re.sub(r"^\[keys\][^\n]*\n", lambda found: found[0] + line, new, count=1, flags=re.MULTILINE)
+        else:
+            new = f"{new.rstrip()}\n\n[keys]\n{line}"
+    try:
+        return new if tomllib.loads(new) == wanted else None
+    except tomllib.TOMLDecodeError:
+        return None

@@ -344,7 +344,7 @@ def _config(where: Path, overrides: dict[str, object], *, asks: bool) -> "Config
         return config
     if not asks:
         raise BadRequest("no model is configured", hint=_no_model())
-    from tarmac.cli.setup import set_up
+    from tarmac.cli.models import set_up
 
     set_up(config, os.environ)
     return load_config(where, os.environ, overrides)

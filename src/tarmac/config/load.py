@@ -16,8 +16,9 @@ from typing import cast
 from tarmac.config.config import Config, Origin, OriginPlace, Secret, plain_value
 from tarmac.config.schema import KEYS, OF_A_MODEL, Key, WouldLoosen, by_name, tightened
 from tarmac.config.value_types import Value, toml
-from tarmac.errors import ConfigError, nearest
-from tarmac.paths import config_dir, read_plain, shown
+from tarmac.errors import BadRequest, ConfigError, nearest
+from tarmac.paths import check_directory, config_dir, read_plain, shown, state_dir
+from tarmac.policy.files import look
 from tarmac.prompts.located import InvalidText, Located, printable, read_toml
 
 NAME = "config.toml"
@@ -244,9 +245,9 @@ def load_config(workspace: Path, environ: Mapping[str, str], overrides: Mapping[
     for place in (read_file(own, "user"), variables(environ), options(overrides or {})):
         for said in place:
             held[said.key.name] = _Current(said.value, said.source, said.key.name)
-        model = cast(str | None, held["model"].value)  # the model that this source describes
+        model = cast("str | None", held["model"].value)  # the model that this source describes
         meant_for |= {said.key.name: model for said in place if said.key.name in OF_A_MODEL}
-    model = cast(str | None, held["model"].value)
+    model = cast("str | None", held["model"].value)
     meant_for = {name: each or model for name, each in meant_for.items()}
     _check_providers(held)
     notes: list[str] = []
@@ -331,8 +332,8 @@ def _composed(
 ) -> Config:
     from tarmac.models.model_catalog import base_urls_from, keys_from
 
-    own = cast(dict[str, str], held["keys"].value)
-    urls = cast(dict[str, str], held["models.base_urls"].value)
+    own = cast("dict[str, str]", held["keys"].value)
+    urls = cast("dict[str, str]", held["models.base_urls"].value)
     values: dict[str, object] = {name: each.value for name, each in held.items()}
     values["keys"] = {name: Secret(key) for name, key in own.items()}
     return Config(
@@ -346,3 +347,27 @@ def _composed(
         variables=tuple(environ),
         meant_for=meant_for,
     )
+
+
+HINT = "choose the folder of a project"
+
+
+def check_workspace(folder: Path, environ: Mapping[str, str]) -> Path:
+    """The folder, made absolute. BadRequest if an agent may not have it as a workspace.
+
+    Files of the workspace may be read and changed with fewer questions, so it can't contain the home directory, and
+    it can't be a folder with credentials or with Tarmac's own files.
+    """
+    folder = check_directory(folder)
+    real = Path(os.path.realpath(folder))
+    if real == Path(real.anchor):
+        raise BadRequest("the whole machine can't be the workspace", hint=HINT)
+    home = environ.get("HOME", "")
+    if home.startswith("/") and Path(os.path.realpath(home)).is_relative_to(real):
+        raise BadRequest(f"{shown(folder)} contains your home directory, so it can't be the workspace", hint=HINT)
+    for own in (state_dir(environ), config_dir(environ)):
+        if real.is_relative_to(os.path.realpath(own)):
+            raise BadRequest(f"{shown(folder)} belongs to Tarmac, so it can't be the workspace", hint=HINT)
+    if look(real, cwd=real.parent, workspace=Path("/nonexistent")).credential:
+        raise BadRequest(f"{shown(folder)} may contain credentials, so it can't be the workspace", hint=HINT)
+    return folder

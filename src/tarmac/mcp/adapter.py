@@ -38,16 +38,16 @@ from pydantic import ValidationError
 import tarmac
 from tarmac.errors import TarmacError
 from tarmac.mcp.client import CannotAsk, Form, FormAction, FormReply, Lacking, RootsWanted, ToolAnswer, Unanswered
-from tarmac.mcp.frames import LONGEST
-from tarmac.mcp.http_sessions import MOST, HttpSessions
 from tarmac.mcp.tool_server import ToolServer
 
 if TYPE_CHECKING:
+    from tarmac.mcp.http import HttpSessions
     from tarmac.mcp.resources import ResourceChanges
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 Params: TypeAlias = types.CallToolRequestParams | types.ReadResourceRequestParams
 
+LONGEST = 16 << 20  # bytes of one message
 ASKED: Final = "approval"  # the key of our question in the stateless era
 ROOTS: Final = "roots"
 GOOD_FOR: Final = 600.0  # seconds that a question may stay open
@@ -477,8 +477,10 @@ async def _listen(
 # HTTP
 
 
-def http_app(server: ToolServer, port: int) -> HttpSessions:
-    """The ASGI application, for this port of this machine alone. Whoever may speak with it is the gate's matter."""
+def http_app(server: ToolServer, port: int) -> "HttpSessions":
+    """The ASGI application, for this port of this machine alone. `http.Gate` decides who may speak with it."""
+    from tarmac.mcp.http import MOST, HttpSessions  # uvicorn: not for a client on pipes
+
     names = (f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}")
     made = make_server(server)
 

@@ -9,7 +9,6 @@ openai.py       Chat Completions, for OpenAI-compatible servers
 openai_responses.py  OpenAI's Responses API
 scripted.py     a model that replays a file
 xml_calls.py    tool calls as XML, for models without native ones
-tokens.py       estimates of token counts
 
 The SDKs are imported with the first request.
 """

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tarmac.models.completion_builder import CompletionBuilder
-from tarmac.models.conversation import encodable, json_object, normalized
 from tarmac.models.endpoint import is_local
 from tarmac.models.messages import Image, Message, Part, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
 from tarmac.models.provider import Chunk, ModelInfo, ModelSettings, Prompt
-from tarmac.models.remote import EncodedImages, EventStream, RemoteModel, bound
+from tarmac.models.remote import EncodedImages, EventStream, RemoteModel, bound, encodable, json_object, normalized
 
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic

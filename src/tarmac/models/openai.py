@@ -15,11 +15,20 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tarmac.models.completion_builder import CompletionBuilder, Opaque
-from tarmac.models.conversation import encodable, json_object, normalized, plain_id, short_id
 from tarmac.models.endpoint import is_local
 from tarmac.models.messages import Image, Message, Part, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
 from tarmac.models.provider import Chunk, ModelError, ModelInfo, ModelSettings, Prompt
-from tarmac.models.remote import EncodedImages, EventStream, RemoteModel, bound
+from tarmac.models.remote import (
+    EncodedImages,
+    EventStream,
+    RemoteModel,
+    bound,
+    encodable,
+    json_object,
+    normalized,
+    plain_id,
+    short_id,
+)
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from tarmac.models.completion_builder import CompletionBuilder
-from tarmac.models.conversation import encodable, json_object, normalized
 from tarmac.models.endpoint import Endpoint
 from tarmac.models.failures import stream_error
 from tarmac.models.messages import Image, Message, Part, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
 from tarmac.models.openai import client
 from tarmac.models.provider import Chunk, ModelInfo, ModelSettings, Prompt
-from tarmac.models.remote import EncodedImages, EventStream, RemoteModel
+from tarmac.models.remote import EncodedImages, EventStream, RemoteModel, encodable, json_object, normalized
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

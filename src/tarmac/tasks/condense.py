@@ -17,12 +17,20 @@ from tarmac.errors import BadRequest
 from tarmac.models.messages import NO_USAGE, Blob, Image, Message, Text, ToolResult, Usage
 from tarmac.models.model_catalog import price
 from tarmac.models.provider import Completion, ModelError, Prompt
-from tarmac.models.tokens import LEAST, MOST, messages_size, prompt_size, text_size, tools_size
 from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, FoldedOutput, HistoryCondensed, OutputsFolded, RequestFailed, RequestId
 from tarmac.tasks.signals import ProgressMade
 from tarmac.tasks.state import TaskState
-from tarmac.tasks.views.model_history import Finished, Turn
+from tarmac.tasks.views.model_history import (
+    LEAST,
+    MOST,
+    Finished,
+    Turn,
+    messages_size,
+    prompt_size,
+    text_size,
+    tools_size,
+)
 
 RECENT: Final = 0.25  # of the conversation: it stays as it is
 GOAL: Final = 0.6  # of the window, after condensing

@@ -20,7 +20,6 @@ from typing import Final
 from tarmac.models.messages import NO_USAGE, Blob, Part, Text, ToolUse, Usage
 from tarmac.models.model_catalog import price
 from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, ReasoningDelta, TextDelta, ToolSchema
-from tarmac.models.tokens import messages_size, prompt_size
 from tarmac.policy.approval import AnswerKind, Authority
 from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.system import PromptContext, system_prompt, unsuited_edit_tools
@@ -33,7 +32,7 @@ from tarmac.tasks.questions import Questions, words
 from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.talk import commands
-from tarmac.tasks.views.model_history import kept_prompt
+from tarmac.tasks.views.model_history import kept_prompt, messages_size, prompt_size
 
 LETTERS: Final = 4  # characters of a token
 

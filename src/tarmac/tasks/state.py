@@ -23,7 +23,6 @@ from tarmac.errors import FileUnavailable, StateUnavailable
 from tarmac.file_system import LOCAL, FileSystem
 from tarmac.models.messages import Message, ToolUse
 from tarmac.models.provider import Model
-from tarmac.models.tokens import messages_size, text_size
 from tarmac.prompts.modes import Mode, Modes
 from tarmac.tasks.checkpoints import Checkpoints
 from tarmac.tasks.context import Editor, TaskContext, find_mode, now
@@ -55,7 +54,7 @@ from tarmac.tasks.limits import Used, WorkTime
 from tarmac.tasks.log.reader import uncollected
 from tarmac.tasks.signals import Audience
 from tarmac.tasks.views.metadata import Metadata
-from tarmac.tasks.views.model_history import ModelHistory
+from tarmac.tasks.views.model_history import ModelHistory, messages_size, text_size
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools.browser_action import Browser
 from tarmac.tools.tool import EditorBuffers

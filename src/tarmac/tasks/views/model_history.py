@@ -9,6 +9,10 @@ hid. A summary keeps the person's own words, if it says so. Environment details 
 turn, unless the person spoke in it. In a user message of their own they would look like new words of the person.
 
 `last_prompt` gives the last request whole: its messages, and the system prompt and tools from the blob that it names.
+
+prompt_size(prompt) estimates units, about a token each. The provider's counts are exact, and calibrate the estimate
+(condense.py). After one response it is usually within a few per cent for the next prompt, which has the same prefix.
+Tokenizers differ from model to model, and OpenAI's downloads its tables at run time, so there is none here.
 """
 
 import json
@@ -16,9 +20,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tarmac.models.messages import Image, Message, Part, Text, ToolResult, ToolUse
+from tarmac.models.messages import Image, Message, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.models.provider import Prompt, ToolSchema
-from tarmac.models.tokens import messages_size
 from tarmac.models.xml_calls import as_text
 from tarmac.tasks.events import (
     CallId,
@@ -337,3 +340,48 @@ def last_prompt(events: Sequence[TaskEvent], fetch: Callable[[str], bytes | None
         return prompt if kept["native_tools"] else as_text(prompt)
     except (ValueError, KeyError, TypeError):
         return Prompt(text, messages)
+
+
+BYTES = 4.0  # of UTF-8 in a unit
+IMAGE = 1_300.0  # units; what providers charge for a screenshot
+FRAME = 4.0  # units around each message and part
+LEAST, MOST = 0.4, 3.0  # tokens in a unit; anything else is a counting error
+
+
+def prompt_size(prompt: Prompt) -> float:
+    """The size of a prompt in units."""
+    return text_size(prompt.system) + messages_size(prompt.messages) + tools_size(prompt.tools)
+
+
+def messages_size(messages: Iterable[Message]) -> float:
+    return sum(FRAME + sum(map(_part, message.parts)) for message in messages)
+
+
+def tools_size(tools: Iterable[ToolSchema]) -> float:
+    return sum(
+        FRAME
+        + text_size(tool.name)
+        + text_size(tool.description)
+        + text_size(json.dumps(dict(tool.parameters), default=str))
+        for tool in tools
+    )
+
+
+def _part(part: Part) -> float:
+    match part:
+        case Text(text=text):
+            return FRAME + text_size(text)
+        case Reasoning(text=text, opaque=opaque):
+            return FRAME + max(text_size(text), text_size(opaque) / 2)  # encrypted reasoning is base64
+        case Image():
+            return IMAGE
+        case ToolUse(name=name, arguments=arguments):
+            return 2 * FRAME + text_size(name) + text_size(arguments)
+        case ToolResult(content=content):
+            return 2 * FRAME + sum(map(_part, content))
+        case _:
+            return 0.0
+
+
+def text_size(text: str) -> float:
+    return len(text.encode("utf-8", "replace")) / BYTES

@@ -8,7 +8,7 @@ from tests.models.test_conversation import messages
 
 from tarmac.models.messages import Message, Text
 from tarmac.models.provider import Prompt, ToolSchema
-from tarmac.models.tokens import prompt_size
+from tarmac.tasks.views.model_history import prompt_size
 
 
 def prompt(text: str) -> Prompt:
