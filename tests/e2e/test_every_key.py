@@ -96,17 +96,20 @@ def test_every_key_of_a_command(project: Path, require: Callable[[str], None]) -
 
 
 def test_every_key_of_an_edit(project: Path) -> None:
-    """U8: a long one is shown whole on request."""
+    """U5, U8: a long one is shown whole on request; a yes for the session is the level `edits`."""
     long = "".join(f"line {number}\n" for number in range(200))
-    contents = {"no.txt": long, "yes.txt": "short\n"}
+    contents = {"no.txt": long, "yes.txt": "short\n", "session.txt": "a\n", "unasked.txt": "b\n"}
     calls = [turn("", ("write_to_file", {"path": name, "content": text})) for name, text in contents.items()]
     with asked(project, *calls, done()) as tmux:
-        press_help(tmux, "ynv?", "… 81 lines more …")
+        press_help(tmux, "ynsv?", "… 81 lines more …")
         press(tmux, "v", "+line 120\n")
         press(tmux, "n", "→ no")
-        press(tmux, "y", "✓ Done", at="yes.txt")
+        press(tmux, "y", "→ yes", at="yes.txt")
+        press(tmux, "s", "without asking from now on", at="session.txt")
+        tmux.until("✓ Done", "  code · edits (shift-tab)")
         assert tmux.leave() == 0
-    assert {each.name: each.read_text() for each in project.iterdir()} == {"yes.txt": "short\n"}
+    del contents["no.txt"]
+    assert {each.name: each.read_text() for each in project.iterdir()} == contents
 
 
 def test_every_key_of_a_patch_over_several_files(project: Path) -> None:
@@ -122,7 +125,7 @@ def test_every_key_of_a_patch_over_several_files(project: Path) -> None:
     patch = turn("", ("apply_patch", {"patch": f"*** Begin Patch\n{''.join(parts.values())}*** End Patch"}))
     other = turn("", ("apply_patch", {"patch": f"*** Begin Patch\n{parts['added']}{parts['kept']}*** End Patch"}))
     with asked(project, patch, patch, other, done()) as tmux:
-        seen = press_help(tmux, "ynf?", "changed", "added", "kept")
+        seen = press_help(tmux, "ynsf?", "changed", "added", "kept")
         assert re.findall(r"\? (\w+) this file\?\n▌ +(?:\S*/)?(\w+)\n", seen) == [
             ("Write", "changed"),
             ("Write", "added"),

@@ -379,10 +379,12 @@ def test_the_status_line_says_how_things_stand_and_what_takes_long_shows_its_tim
         tmux.type("y")
         latest = r"Running `touch made; sleep 60`\n  │ … · \d+ s · Ctrl-B: to the background\n"
         until_matches(tmux, latest, r"\$0\.0045 · 1 running\n")
+        tmux.type("half a thought")  # it stays while Ctrl-B does what the line above it says
+        tmux.until("❯ half a thought")
         tmux.keys("C-b")
         until_matches(tmux, r"• asking .* · \d+ s\n")
-        tmux.until("Words.", "continues in the background")
-        tmux.keys("x", "BSpace")  # what was said in its place goes with the next key
+        tmux.until("Words.", "continues in the background", "❯ half a thought")
+        tmux.keys("C-u")  # what was said in its place goes with the next key
         until_matches(tmux, r"(?m)^  code · ask \(shift-tab\) · script · 11% context · \$0\.0090 · 1 running$")
         tmux.keys("BTab")
         tmux.until("edits: also edits files")

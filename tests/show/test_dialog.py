@@ -98,6 +98,33 @@ def test_a_question_offers_these_keys_and_help_lists_exactly_these(asked: Questi
     assert bool(offered.words)
 
 
+EDIT = {"kind": "WriteFile", "shown": "a", "file": {"path": "a", "outside": False, "protected": ""}}
+
+
+@pytest.mark.parametrize(
+    ("request_", "offered"),
+    [
+        (EDIT, True),
+        ({**EDIT, "file": {"path": "/etc/a", "outside": True, "protected": ""}}, False),
+        ({**EDIT, "file": {"path": ".git/config", "outside": False, "protected": "git runs what it names"}}, False),
+        ({**EDIT, "kind": "ReadFile"}, False),
+    ],
+)
+async def test_only_a_question_that_the_level_edits_would_answer_offers_it(
+    request_: dict[str, object], offered: bool
+) -> None:
+    """U5."""
+    asked = question("tool", request_)
+    levels: list[str] = []
+    keys = [key for key, _ in choices_for(asked, levels=True).keys]
+    assert ("s" in keys) is offered
+    if offered:
+        dialog = QuestionDialog(asked, Person("s"), allow_edits=lambda: levels.append("edits"))
+        assert await dialog.answered() == Answer(AnswerKind.YES)
+        assert levels == ["edits"]
+    assert "s" not in [key for key, _ in choices_for(asked).keys]
+
+
 @each_question
 async def test_every_key_that_is_offered_does_something(
     asked: QuestionAsked, keys: str, monkeypatch: pytest.MonkeyPatch

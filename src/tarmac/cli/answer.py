@@ -116,6 +116,7 @@ async def answer_question(
     asker: DialogAsker,
     *,
     sent: Callable[[bool], object] = bool,
+    allow_edits: Callable[[], object] | None = None,
     commands: Collection[str] = (),
 ) -> None:
     """Ask until the task takes an answer, or no longer wants one. `sent`: whether an answer is on its way.
@@ -125,7 +126,8 @@ async def answer_question(
     tries: Callable[[], Awaitable[None]] | None = None
     if isinstance(task, Task | JoinedTask) and await asyncio.to_thread(can_try):
         tries = partial(try_it, task, asker, asked, sent)
-    dialog = QuestionDialog(asked, asker, typing=lambda: task.hold(asked.question), tries=tries, commands=commands)
+    typing = partial(task.hold, asked.question)
+    dialog = QuestionDialog(asked, asker, typing=typing, tries=tries, allow_edits=allow_edits, commands=commands)
     while is_open(task, asked):
         said = await dialog.answered()
         if said is None:

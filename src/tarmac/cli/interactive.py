@@ -14,6 +14,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tarmac.app import App
@@ -111,6 +112,7 @@ class Interactive:
         self.ui.on_leave = self.leave
         self.ui.on_gone = lambda: self.leave(gone=True)
         self.ui.on_background = self._to_background
+        self.ui.can_leave = lambda: self.renderer.can_leave
         self.ui.on_level = lambda: next_level(self)
 
     def commands(self) -> Mapping[str, Offer]:
@@ -509,7 +511,9 @@ class Interactive:
         sent(False)
         self._show_question(asked.question)
         self._notify("Tarmac asks you something")
-        await answer_question(task, asked, self.ui, sent=sent, commands=self.commands())
+        levels = isinstance(task, Task | JoinedTask)
+        allow_edits = partial(self.switch_level, "edits") if levels else None
+        await answer_question(task, asked, self.ui, sent=sent, allow_edits=allow_edits, commands=self.commands())
 
     # Secrets
 

@@ -218,8 +218,11 @@ class DialogAsker(Protocol):
         """Let another program have the terminal during the block."""
 
 
-def choices_for(asked: QuestionAsked, *, tries: bool = False) -> Choices:
-    """PURE: what can be answered to a question. `tries`: commands can be tried on a copy."""
+def choices_for(asked: QuestionAsked, *, tries: bool = False, levels: bool = False) -> Choices:
+    """PURE: what can be answered to a question.
+
+    `tries`: commands can be tried on a copy. `levels`: the answer can let the task edit without asking from now on.
+    """
     requests = details.requests(asked.details)
     if requests or asked.ask == "tool":
         offers = _offers(requests)
@@ -227,7 +230,7 @@ def choices_for(asked: QuestionAsked, *, tries: bool = False) -> Choices:
         can = {
             "y": True,
             "n": True,
-            "s": bool(offers),
+            "s": bool(offers) or (levels and _edits_workspace(requests)),
             "a": bool(offers),
             "e": command,
             "t": tries and command,
@@ -255,6 +258,8 @@ def help_lines(asked: QuestionAsked, choices: Choices, columns: int) -> list[str
     if asked.ask == "followup" and not details.requests(asked.details):
         explained = {str(number): one_line(choice) for number, choice in enumerate(asked.choices, 1)}
         words = "your own answer; @shot.png in it attaches a picture"
+    if _edits_workspace(details.requests(asked.details)):
+        explained["s"] = "yes, and edit files of the workspace without asking in this session; Shift-Tab ends that"
     items = [(key, explained[key]) for key, _ in choices.keys if key in explained]
     lines = [f"{key}  {what}" for key, what in items]
     lines += [f"words and Enter: {words}", "Ctrl-C: stop the task"]
@@ -264,6 +269,14 @@ def help_lines(asked: QuestionAsked, choices: Choices, columns: int) -> list[str
 def _offers(requests: list[Mapping[str, object]]) -> list[Mapping[str, object]]:
     """What could be always allowed; of several things at once, nothing."""
     return details.objects(requests[0].get("always")) if len(requests) == 1 else []
+
+
+def _edits_workspace(requests: list[Mapping[str, object]]) -> bool:
+    """Whether all of it is what the level `edits` allows."""
+    files = [each.get("file") for each in requests if details.text(each, "kind") == "WriteFile"]
+    return len(files) == len(requests) and all(
+        isinstance(file, dict) and file.get("outside") is False and not file.get("protected") for file in files
+    )
 
 
 def granted(offer: Mapping[str, object]) -> str:
@@ -282,19 +295,22 @@ class QuestionDialog:
         *,
         typing: Callable[[], object] = bool,
         tries: Callable[[], Awaitable[Answer | None]] | None = None,
+        allow_edits: Callable[[], object] | None = None,
         commands: Collection[str] = (),
     ) -> None:
+        """`allow_edits`: from now on files of the workspace are edited without asking."""
         self._asked = asked
         self._asker = asker
         # Only where somebody else may answer meanwhile: lines are then taken key by key.
         self._typing = typing if details.takes_first_after(asked.details) is not None else bool
         self._tries = tries
+        self._allow_edits = allow_edits
         self._commands = commands
         self._requests = details.requests(asked.details)
 
     async def answered(self) -> Answer | None:
         """The person's answer; None: ask again."""
-        choices = choices_for(self._asked, tries=self._tries is not None)
+        choices = choices_for(self._asked, tries=self._tries is not None, levels=self._allow_edits is not None)
         line = await self._asker.ask(choices, self._typing)
         if line is None:
             self._print("  → no: the input has ended")
@@ -334,6 +350,10 @@ class QuestionDialog:
 
     async def _special(self, key: str, choices: Choices) -> Answer | None:
         match key:
+            case "s" if self._allow_edits is not None and _edits_workspace(self._requests):
+                self._allow_edits()
+                self._print("  → yes, and files of the workspace are edited without asking from now on")
+                return Answer(AnswerKind.YES)
             case "s":
                 self._print("  → yes, for this session")
                 return Answer(AnswerKind.YES, always=Always(GrantScope.TASK))

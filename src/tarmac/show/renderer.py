@@ -100,6 +100,11 @@ class TaskRenderer:
     def look(self, look: Look) -> None:
         self._lines.look = look
 
+    @property
+    def can_leave(self) -> bool:
+        """Whether a command runs that can be sent to the background."""
+        return self._calls.can_leave
+
     def live(self, columns: int) -> list[str]:
         """What is under way, as lines that are drawn again: the answer that streams, commands that run."""
         lines = self._answer.partial if self._answer else []

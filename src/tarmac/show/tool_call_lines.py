@@ -139,6 +139,11 @@ class ToolCalls:
             lines.append(cut(f"• {'; '.join(others)}", columns - 1))
         return lines
 
+    @property
+    def can_leave(self) -> bool:
+        """Whether a command runs that can be sent to the background."""
+        return bool(self._offers)
+
     def offered(self, event: e.QuestionAsked | e.QuestionAnswered) -> None:
         """A command that runs can be sent to the background, or no longer."""
         if isinstance(event, e.QuestionAnswered):

@@ -96,6 +96,7 @@ class SessionUI:
         self.on_gone: Callable[[], object] = bool
         self.on_level: Callable[[], object] = bool
         self.on_background: Callable[[], object] = bool
+        self.can_leave: Callable[[], bool] = bool  # whether a command runs that can be sent to the background
         self.hands_over: Callable[[str], bool] = lambda _: False  # whether a line gives the terminal to another program
         self._early: list[KeyPress] | None = None  # keys pressed for that program before it has the terminal
         self._pastes: dict[str, str] = {}
@@ -119,6 +120,7 @@ class SessionUI:
             auto_suggest=AutoSuggestFromHistory(),
             enable_history_search=False,
             tempfile_suffix=".md",
+            on_text_changed=self._editor_changed,
         )
         self._answer = Buffer(name="answer", multiline=False, on_text_changed=self._answer_changed)
         self.app = InlineApplication(
@@ -464,7 +466,7 @@ class SessionUI:
         def _(event: KeyPressEvent) -> None:
             self.on_level()
 
-        @keys.add("c-b", filter=in_editor & Condition(lambda: not self._editor.text))
+        @keys.add("c-b", filter=in_editor & Condition(lambda: not self._editor.text or self.can_leave()))
         def _(event: KeyPressEvent) -> None:
             self.on_background()
 
@@ -481,6 +483,9 @@ class SessionUI:
             event.app.renderer.clear()
 
         return keys
+
+    def _editor_changed(self, _: Buffer) -> None:
+        self._hint = ""
 
     def _pressed(self) -> None:
         self._last_key = time.monotonic()
