@@ -205,6 +205,45 @@ def test_large_files_are_left_out_and_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("crashed", [False, True])
+def test_a_large_file_that_is_removed_is_known(tmp_path: Path, *, crashed: bool) -> None:
+    """S14: a command removes a file over the cap. The change is said, also by a process that begins with our index."""
+    work = repository(tmp_path / "w")
+    (work / "big.bin").write_bytes(b"x" * (LARGEST + 1))
+    found = snapshots(tmp_path, work)
+    before = found.take(limit=LIMIT)
+    (work / "big.bin").unlink()
+    if crashed:
+        found = snapshots(tmp_path, work)
+    after = found.take(limit=LIMIT)
+    edits = found.edits(before, after, limit=LIMIT)
+    assert [(each.path.name, each.before, each.after) for each in edits] == [("big.bin", "", None)]
+    assert found.edits(after, found.take(limit=LIMIT), limit=LIMIT) == []
+
+
+def test_files_in_a_submodule_that_was_never_initialised(tmp_path: Path) -> None:
+    """S14: its folder is empty after a clone. What a command writes there is seen, as in any other folder."""
+    other = repository(tmp_path / "other", **{"lib.txt": "lib\n"})
+    work = repository(tmp_path / "main")
+    git(work, "submodule", "--quiet", "add", str(other), "sub")
+    git(work, "commit", "-qm", "with a submodule")
+    git(tmp_path, "clone", "-q", str(work), "clone")
+    clone = tmp_path / "clone"
+    found = snapshots(tmp_path, clone)
+
+    def write() -> None:
+        (clone / "sub" / "deep").mkdir()
+        (clone / "sub" / "deep" / "new.txt").write_text("new\n")
+
+    def again() -> None:
+        (clone / "sub" / "deep" / "new.txt").write_text("newer\n")
+
+    assert changed(found, clone, write) == {"sub/deep/new.txt": (False, True)}
+    assert changed(found, clone, again) == {"sub/deep/new.txt": (True, True)}
+    assert changed(found, clone, lambda: shutil.rmtree(clone / "sub" / "deep")) == {"sub/deep/new.txt": (True, False)}
+    assert git(clone, "status", "--porcelain") == ""
+
+
+@pytest.mark.parametrize("crashed", [False, True])
 def test_a_file_grows_or_shrinks_over_the_cap(tmp_path: Path, *, crashed: bool) -> None:
     """S14: a file that was left out is never taken for a new one, also when only the trees are known after a crash."""
     work = repository(tmp_path / "w")

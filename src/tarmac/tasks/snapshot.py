@@ -394,6 +394,8 @@ class Snapshots:
             tag, mode = about.split()[:2]
             if mode == b"160000":
                 tree.nested.add(os.fsdecode(path))
+                if (id := about.split()[2].decode()).startswith(LEFT_OUT):
+                    tree.links[os.fsdecode(path)] = id
             if tag.islower():  # its owner told git not to look at it
                 hidden.append(path)
             converts |= path.endswith(b".gitattributes")
@@ -437,9 +439,10 @@ class Snapshots:
             tree.pending |= {each for each in hidden if os.path.lexists(tree.root / each)}  # it is ignored now
         changed = outs.pop() | tree.others | tree.pending
         changed |= {each for each in tree.nested if (tree.root / each).is_file()}
+        changed |= {each for each in tree.links if not os.path.lexists(tree.root / each)}  # git does not miss them
         nested = {each.rstrip("/") for each in changed if each.endswith("/")} | tree.nested
         within = f"{tree.only}/" if tree.only else ""
-        nested = {each for each in nested if each.startswith(within) and os.path.lexists(tree.root / each / ".git")}
+        nested = {each for each in nested if each.startswith(within) and self._is_nested(tree, each)}
         below = tuple(f"{each}/" for each in nested)
         real = cache(lambda folder: os.path.realpath(folder) == str(folder))  # else a link leads there now
         add: dict[str, os.stat_result | None] = {}  # None: it is gone
@@ -485,6 +488,16 @@ class Snapshots:
         else:
             self._look_again(tree)
         return sorted(nested)
+
+    def _is_nested(self, tree: _WorkTree, name: str) -> bool:
+        """Whether this is a work tree of its own: a repository, or a submodule's folder that has files without one."""
+        folder = tree.root / name
+        if os.path.lexists(folder / ".git"):
+            return True
+        try:
+            return name in tree.nested and bool(os.listdir(folder))
+        except OSError:  # it is a file that was left out, or it is gone
+            return False
 
     def _into_index(
         self, tree: _WorkTree, add: Sequence[str], remove: Sequence[str], links: Mapping[str, str], until: float
