@@ -9,7 +9,7 @@ import pytest
 
 from tarmac.calls.call_judge import Answered, Judge, Judged, NotAsked, Permission, Postponed, Question
 from tarmac.calls.pipeline import Call, CallResult, Pipeline
-from tarmac.errors import BadArguments, ToolDenied
+from tarmac.errors import BadArguments, ToolDenied, ToolFailed
 from tarmac.events import CallId, TaskId
 from tarmac.policy import Action, Execute, Policy, Verdict
 from tarmac.policy.approval import Always, Answer, AnswerKind, GrantScope, Resolution
@@ -122,6 +122,29 @@ async def test_what_is_no_longer_what_was_shown_is_not_done(tmp_path: Path) -> N
     )
     assert (result.outcome, result.text) == ("denied", "This is not what was approved, and it was not done.")
     assert not [each for each in log.lines if each.startswith("acted")]
+
+
+async def test_what_a_preparation_needs_is_decided_before_the_rest_of_it(tmp_path: Path) -> None:
+    """P1: a server is started, or a name looked up, only after that was allowed. What the person said is told."""
+
+    def first() -> Ready:
+        async def rest() -> Ready:
+            log.lines.append("rest")
+            return ready_for(tmp_path, "make test", log)
+
+        return Ready.first("Starting", "Started", Want(action=Execute("make server", cwd=tmp_path)), rest)
+
+    log = Log()
+    result = await run(tmp_path, Person(Answer(AnswerKind.YES, text="Be quick")), log, prepare=first)
+    ask = ["judged ask", "decided allowed"]
+    assert log.lines == [*ask, "rest", *ask, "rest", "started make test", "acted make test", "finished done"]
+    assert result.text.count("Be quick") == 2  # once for each answer
+    for nobody in (Person(), Person(Answer(AnswerKind.NO))):
+        log = Log()
+        assert (await run(tmp_path, nobody, log, prepare=first)).outcome == "denied"
+        assert "rest" not in log.lines
+    with pytest.raises(ToolFailed, match="another approval"):  # by a program without the pipeline
+        await first().act(Go(approved=True))
 
 
 async def test_an_always_that_cannot_be_stored_is_told_and_the_yes_stays(tmp_path: Path) -> None:

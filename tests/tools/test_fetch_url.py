@@ -2,9 +2,12 @@
 
 import asyncio
 import gzip
+import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,6 +16,7 @@ from tests.tools.workshop import Workshop, text_of
 
 from tarmac.errors import ToolFailed
 from tarmac.policy import Connect, Policy
+from tarmac.policy.grants import GrantFile
 from tarmac.tools.fetch_url import _fetch, is_public, page_text, resolve
 
 PAGE = b"""<!doctype html><html><head><title>T</title><script>alert(1)</script></head><body><h1>News</h1>
@@ -129,6 +133,65 @@ async def test_a_name_is_resolved_once(shop: Workshop) -> None:
     """P1: the addresses that are judged are those that are connected to."""
     target = await resolve("http://localhost:1/")
     assert target.private and set(target.addresses) <= {"127.0.0.1", "::1"}
+
+
+async def test_a_name_is_looked_up_only_after_it_was_allowed(shop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """P1: a lookup tells servers of others the name, which the model chose."""
+    asked: list[object] = []
+
+    def look_up(host: object, *rest: object, **more: object) -> list[object]:
+        asked.append(host)
+        address = "10.0.0.7" if host == "inside.example" else "93.184.216.34"
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, 80))]
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    ready = await shop.first("fetch_url", url="http://secret.example/x")
+    assert [each.action for each in ready.wants] == [Connect("http://secret.example/x", host="secret.example")]
+    assert asked == [] and ready.then is not None
+    assert (await ready.then()).wants == () and asked == ["secret.example"]
+    inside = await shop.prepare("fetch_url", url="http://inside.example/")
+    assert [each.action for each in inside.wants] == [
+        Connect("http://inside.example/", host="inside.example", private=True)
+    ]
+    for spelling in ("http://2130706433/", "http://0x7f.1/", "http://[::1]/", "http://a.localhost/"):
+        assert (await shop.first("fetch_url", url=spelling)).then is None  # no name: one question
+
+
+async def test_a_host_that_was_allowed_and_leads_into_a_private_network_is_asked_about_again(
+    shop: Workshop, tmp_path: Path
+) -> None:
+    """P1: the name of a public host may be given another address later."""
+    grants = GrantFile(tmp_path / "private" / "grants.json")
+    policy = Policy(grants=grants)
+    public = Connect("https://a.example/", host="a.example")
+    found = await policy.judge(public, workspace=shop.folder)
+    grants.add(found.suggested_grants[0], scope="everywhere", risk=found.risk)
+    assert (await policy.judge(public, workspace=shop.folder)).decision == "allow"
+    inside = await policy.judge(replace(public, private=True), workspace=shop.folder)
+    assert (inside.decision, bool(inside.personal)) == ("ask", True)
+    grants.add(inside.suggested_grants[0], scope="everywhere", risk=inside.risk)
+    assert (await policy.judge(replace(public, private=True), workspace=shop.folder)).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "text"),
+    [
+        ("text/html", "<meta charset=windows-1251><p>Привет".encode("cp1251"), "Привет"),
+        ("text/html", "<meta http-equiv=x content='text/html; charset=Shift_JIS'><p>日本".encode("shift_jis"), "日本"),
+        ("text/plain; charset=utf-16", "héllo".encode("utf-16"), "héllo"),
+        ("text/plain", "héllo".encode("utf-16"), "héllo"),
+        ("text/plain", b"\xef\xbb\xbfhi", "hi"),
+        ("text/plain; charset=hex", b"hi", "hi"),
+        ("text/plain; charset=idna", b"hi", "hi"),
+        ("text/plain; charset=unicode_escape", rb"a\n\x41", r"a\n\x41"),
+        ("text/plain; charset=nonsense", "é".encode(), "é"),
+        ('text/plain; charset="ISO-8859-1"', "é".encode("latin-1"), "é"),
+    ],
+)
+async def test_odd_charsets(shop: Workshop, kind: str, body: bytes, text: str) -> None:
+    """S10: the encoding is that of the header, or of the page itself; a codec that makes no text is not used."""
+    async with served(lambda _: ok(body, kind)) as url:
+        assert (await shop.call("fetch_url", url=url)).output == text
 
 
 @given(st.text(alphabet=st.sampled_from("<>/ap![]-h1 =\"'&;x\n"), max_size=200))

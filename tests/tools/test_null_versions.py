@@ -94,6 +94,7 @@ async def test_deny_all_denies_every_tool_in_a_task(
         seen = Seen(task)
         assert (await task.run_until_idle()).why == "completed"
         assert task._state.context.registry.listing() == []
+        assert [each.state for each in task.servers.status()] == ["not started"]
     found = {name: (outcome, text) for name, outcome, text in results(seen)}
     assert {path.name: path.read_text() for path in work.iterdir()} == {"a.txt": "one\n"}
     for name in calls:

@@ -182,17 +182,21 @@ async def test_a_tool_that_changed_is_asked_about_again(shop: Workshop, tmp_path
 async def test_a_server_that_the_workspace_names_is_started_only_after_a_yes(shop: Workshop, tmp_path: Path) -> None:
     """S20."""
     async with hub_for(shop, tmp_path, stdio(origin="workspace")) as hub:
-        ready = await shop.prepare("use_mcp_tool", server_name="tester", tool_name="greet", arguments='{"who":"x"}')
+        ready = await shop.first("use_mcp_tool", server_name="tester", tool_name="greet", arguments='{"who":"x"}')
         (want,) = ready.wants
         assert isinstance(want.action, UseServer) and want.action.tool == "" and str(SCRIPT) in want.action.arguments
-        assert hub.running("tester") is None
-        assert "greet" in text_of(await shop.act(ready))
+        verdict = await Policy().judge(want.action, workspace=shop.folder)
+        assert (verdict.decision, verdict.risk, hub.running("tester")) == ("ask", "high", None)
+        assert ready.then is not None
+        (want,) = (await ready.then()).wants  # the same call goes on
+        assert isinstance(want.action, UseServer) and want.action.tool == "greet"
         assert hub.running("tester") is not None
-    async with hub_for(shop, tmp_path, stdio(origin="workspace")):  # the same command was approved
-        ready = await shop.prepare("use_mcp_tool", server_name="tester", tool_name="greet", arguments='{"who":"x"}')
-        assert isinstance(ready.wants[0].action, UseServer) and ready.wants[0].action.tool == "greet"
+    async with hub_for(shop, tmp_path, stdio(origin="workspace")) as hub:  # the same command was approved
+        ready = await shop.first("use_mcp_tool", server_name="tester", tool_name="greet", arguments='{"who":"x"}')
+        assert (await Policy().judge(ready.wants[0].action, workspace=shop.folder)).decision == "allow"
+        assert hub.running("tester") is None
     async with hub_for(shop, tmp_path, stdio("tester", "another", origin="workspace")):  # another one was not
-        ready = await shop.prepare("use_mcp_tool", server_name="tester", tool_name="greet", arguments='{"who":"x"}')
+        ready = await shop.first("use_mcp_tool", server_name="tester", tool_name="greet", arguments='{"who":"x"}')
         assert isinstance(ready.wants[0].action, UseServer)
         assert (ready.wants[0].action.tool, ready.wants[0].action.changed) == ("", True)
 

@@ -120,6 +120,13 @@ class Workshop:
         return path
 
     async def prepare(self, name: str, /, **arguments: object) -> Ready:
+        ready = await toolbox().decode(name, json.dumps(arguments)).prepare(self.bench)
+        while ready.then is not None:
+            ready = await ready.then()
+        return ready
+
+    async def first(self, name: str, /, **arguments: object) -> Ready:
+        """As far as it is prepared before anything was allowed."""
         return await toolbox().decode(name, json.dumps(arguments)).prepare(self.bench)
 
     async def judged(self, ready: Ready) -> tuple[Verdict, ...]:

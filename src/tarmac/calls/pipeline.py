@@ -1,6 +1,7 @@
 """One call, from its preparation to its recorded result.
 
 prepare → Ready ─judge→ Judged … ─ask→ Permission ─recorder.started, durable→ spend → act → recorder.finished
+  └ then ← allowed ┘ where the preparation itself has an effect
 
 A call gets exactly one result, whatever happens to it: wrong arguments, a denial, a failure. A person's approval takes
 time, so a call that changes no files is prepared again before it acts. If it differs from what was shown, it is not
@@ -142,7 +143,7 @@ class Pipeline:
         try:
             ready = await call.prepare()
             async with call.shown(ready):
-                permission = await self.permit(call, ready)
+                ready, permission = await self._permitted(call, ready)
                 result = await self._make(call, ready, permission)
         except ToolDenied as error:
             result = CallResult(outcome="denied", content=(Text(str(error)),), ready=ready)
@@ -166,6 +167,17 @@ class Pipeline:
         return result
 
     # Judging and asking
+
+    async def _permitted(self, call: Call, ready: Ready) -> tuple[Ready, Permission]:
+        """The decision, and the call when all of it is prepared. What the preparation needs is decided first."""
+        permission = await self.permit(call, ready)
+        while ready.then is not None and permission.go is not None:
+            if why := self._judge.spend(permission, ready):
+                return ready, replace(permission, resolution=Resolution.DENIED, go=None, told=why)
+            ready = await ready.then()
+            rest = await self.permit(call, ready)
+            permission = replace(rest, remarks=(*permission.remarks, *rest.remarks))
+        return ready, permission
 
     async def permit(self, call: Call, ready: Ready) -> Permission:
         """Judge all that the call wants, and ask a person where that is needed."""
@@ -268,6 +280,8 @@ class Pipeline:
         async with call.slot(ready):
             if permission.approved and not ready.intents:  # files are checked again when they are written
                 ready = await call.prepare()
+                while ready.then is not None:  # that was allowed a moment ago
+                    ready = await ready.then()
             if permission.edited is not None:
                 ready = _edited(ready, permission.edited)
             async with self._checkpoint(call, ready, permission.go):

@@ -430,7 +430,7 @@ def read_tables() -> None:
 
 def _judge_connection(action: Connect, grants: Grants | None, *, workspace: Path, task: TaskId | None) -> Verdict:
     """Ask about each host once, and always about a host of this machine or a private network."""
-    words = ("host", action.host)
+    words = ("host", action.host, *(("private",) if action.private else ()))  # a public name may lead elsewhere later
     explanation = f"fetches from {action.host}"
     if action.host.strip("[]").rpartition(":")[0] in METADATA or action.host.strip("[]") in METADATA:
         return Verdict(
@@ -472,7 +472,7 @@ def _judge_server(action: UseServer, grants: Grants | None, *, workspace: Path, 
         return Verdict(
             decision="allow",
             risk="low",
-            reason="your mcp_servers.toml allows it",
+            reason="your mcp_servers.toml allows it" if action.tool else "you configured it, or allowed it before",
             part=part,
             explanation=explanation,
             rule="server.user",

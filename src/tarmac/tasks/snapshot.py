@@ -495,7 +495,7 @@ class Snapshots:
         if os.path.lexists(folder / ".git"):
             return True
         try:
-            return name in tree.nested and bool(os.listdir(folder))
+            return name in tree.nested and any(folder.iterdir())
         except OSError:  # it is a file that was left out, or it is gone
             return False
 

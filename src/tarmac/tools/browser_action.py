@@ -13,11 +13,10 @@ from msgspec import Meta
 
 from tarmac.errors import BadArguments, ToolFailed
 from tarmac.models.messages import Image, Part, Text
-from tarmac.policy import Connect
 from tarmac.tools.chromium import HEIGHT, Chromium
-from tarmac.tools.fetch_url import UNTRUSTED, resolve
+from tarmac.tools.fetch_url import UNTRUSTED, FetchTarget, reach
 from tarmac.tools.report import fenced, untagged
-from tarmac.tools.tool import Bench, Done, Go, Group, Need, Ready, Tool, Want
+from tarmac.tools.tool import Bench, Done, Go, Group, Need, Ready, Tool
 from tarmac.vt.fold import bound, show_invisibles
 
 MOST_TREE: Final = 20_000  # characters
@@ -77,15 +76,15 @@ class BrowserAction(Tool):
             raise ToolFailed("There is no browser here.")
         self._check(browser)
         if self.action == "open":
-            target = await resolve(self.url.strip())
 
-            async def opened(_: Go) -> Done:
+            async def opened(target: FetchTarget, _: Go) -> Done:
                 await browser.page.open(target)
                 return await self._shown(browser, bench)
 
-            want = Want(action=Connect(target.url, host=target.host, private=target.private))
-            title, past = f"Opening {target.host} in the browser", f"Opened {target.host} in the browser"
-            return Ready(title=title, done=past, wants=(want,), act=opened)
+            def titles(host: str) -> tuple[str, str]:
+                return f"Opening {host} in the browser", f"Opened {host} in the browser"
+
+            return await reach(self.url.strip(), titles, opened)
 
         async def act(_: Go) -> Done:
             if self.action == "close":

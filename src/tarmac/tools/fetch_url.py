@@ -1,7 +1,8 @@
 """The tool fetch_url: the text of a page.
 
-The host is resolved once, its addresses are judged, and the connection goes to one of them, so that a name can't come
-to mean another machine in between. A redirect to another host is not followed: the model is told, and its next call is
+The host is judged by its name before it is looked up: a lookup carries the name to servers of others. It is looked up
+once, its addresses are judged, and the connection goes to one of them, so that a name can't come to mean another
+machine in between. A redirect to another host is not followed: the model is told, and its next call is
 judged. No proxy, no cookies, no credentials.
 """
 
@@ -15,8 +16,9 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from html.parser import HTMLParser
 from typing import Annotated, ClassVar, Final
 from urllib.parse import SplitResult, urljoin, urlsplit
@@ -36,6 +38,9 @@ SILENCE: Final = 10.0  # seconds without a byte
 MOST_REDIRECTS: Final = 5
 RESOLVING: Final = 5.0
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_CODES = ("unicode-escape", "unicode_escape", "raw-unicode-escape", "raw_unicode_escape", "punycode", "utf-7")
 _SPACES = re.compile(r"[ \t\r\f\v]+")
 _BLANKS = re.compile(r"\n{3,}")
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/javascript", "application/xhtml")
@@ -53,14 +58,11 @@ class FetchUrl(Tool):
     start: Annotated[int, Meta(ge=0, description="The first character to show, of a long page.")] = 0
 
     async def prepare(self, bench: Bench) -> Ready:
-        target = await resolve(self.url.strip())
-
-        async def act(_: Go) -> Done:
+        async def fetch(target: FetchTarget, _: Go) -> Done:
             page = await _fetched(target)
-            return _done(target, page, self.start)
+            return await asyncio.to_thread(_done, target, page, self.start)
 
-        want = Want(action=Connect(target.url, host=target.host, private=target.private))
-        return Ready(title=f"Fetching {target.host}", done=f"Fetched {target.host}", wants=(want,), act=act)
+        return await reach(self.url.strip(), lambda host: (f"Fetching {host}", f"Fetched {host}"), fetch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +87,47 @@ class FetchedPage:
     moved: str = ""  # the address on another host that it redirects to
 
 
+async def reach(
+    url: str, titles: Callable[[str], tuple[str, str]], act: Callable[[FetchTarget, Go], Awaitable[Done]]
+) -> Ready:
+    """A call that connects to a host. Its name is looked up only if that is allowed: a lookup tells others the name."""
+    parts = _split(url)
+    host, name, _ = _named(parts)
+    title, done = titles(host)
+
+    async def looked_up() -> Ready:
+        target = await resolve(url)
+        want = Want(action=Connect(target.url, host=host, private=target.private))
+        return Ready(title=title, done=done, wants=(want,), act=partial(act, target))
+
+    async def allowed() -> Ready:
+        ready = await looked_up()
+        asks = any(isinstance(each.action, Connect) and each.action.private for each in ready.wants)
+        return ready if asks else replace(ready, wants=())
+
+    if _is_address(name) or name == "localhost" or name.endswith(".localhost"):
+        return await looked_up()
+    return Ready.first(title, done, Want(action=Connect(parts.geturl(), host=host)), allowed)
+
+
+def _named(parts: SplitResult) -> tuple[str, str, int]:
+    """The host with its port where that is not the usual one; its name; its port."""
+    name = (parts.hostname or "").rstrip(".").lower()
+    usual = 443 if parts.scheme == "https" else 80
+    port = parts.port or usual
+    shown = f"[{name}]" if ":" in name else name
+    return shown if port == usual else f"{shown}:{port}", name, port
+
+
+def _is_address(name: str) -> bool:
+    """Whether it is one, also in the old spellings that a lookup accepts (`127.1`, `0x7f000001`)."""
+    return ":" in name or re.fullmatch(r"(0x[0-9a-f]+|\d+)(\.(0x[0-9a-f]+|\d+))*", name) is not None
+
+
 async def resolve(url: str) -> FetchTarget:
     """Look up the host. ToolFailed for an address that can't be fetched."""
     parts = _split(url)
-    name = (parts.hostname or "").rstrip(".").lower()
-    secure = parts.scheme == "https"
-    port = parts.port or (443 if secure else 80)
+    host, name, port = _named(parts)
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(RESOLVING):
@@ -100,11 +137,9 @@ async def resolve(url: str) -> FetchTarget:
     except TimeoutError:
         raise ToolFailed(f"The host {name} was not found within {RESOLVING:g} s.") from None
     addresses = tuple(dict.fromkeys(str(each[4][0]) for each in found))
-    usual = port == (443 if secure else 80)
-    shown = f"[{name}]" if ":" in name else name
     return FetchTarget(
         url=parts.geturl(),
-        host=shown if usual else f"{shown}:{port}",
+        host=host,
         addresses=addresses,
         private=any(not is_public(each) for each in addresses),
     )
@@ -240,7 +275,7 @@ def _done(target: FetchTarget, page: FetchedPage, start: int) -> Done:
     kind = page.kind.partition(";")[0].strip().lower()
     if kind and not kind.startswith(_TEXTUAL) and not kind.endswith(("+json", "+xml")):
         return Done.text(f"{page.url} is {kind!r}, {len(page.body):,} bytes: not text, and not shown.")
-    text = page.body.decode(_charset(page.kind), "replace")
+    text = _decoded(page)
     if "html" in kind or (not kind and text.lstrip()[:15].lower().startswith(("<!doctype html", "<html"))):
         text = page_text(text, page.url)
     rest = text[start:]
@@ -261,12 +296,20 @@ def _done(target: FetchTarget, page: FetchedPage, start: int) -> Done:
     )
 
 
-def _charset(kind: str) -> str:
-    found = re.search(r"charset=[\"']?([\w-]+)", kind, re.IGNORECASE)
-    try:
-        return codecs.lookup(found[1]).name if found else "utf-8"
-    except LookupError:
-        return "utf-8"
+def _decoded(page: FetchedPage) -> str:
+    """Its text: by its first bytes, its header, or what it says of itself."""
+    for mark, name in _MARKS:
+        if page.body.startswith(mark):
+            return page.body.decode(name, "replace")
+    for said in (page.kind, page.body[:2_000].decode("ascii", "replace") if "html" in page.kind else ""):
+        if found := _CHARSET.search(said):
+            name = found[1].lower().replace("_", "-")
+            try:
+                if name not in _CODES and codecs.lookup(name).name not in _CODES:
+                    return page.body.decode(name, "replace")
+            except (LookupError, UnicodeError):  # unknown, or not an encoding of text
+                continue
+    return page.body.decode("utf-8", "replace")
 
 
 def page_text(source: str, url: str = "") -> str:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
+from tarmac.errors import ToolFailed
 from tarmac.events import TaskId, TerminalId
 from tarmac.models.messages import Blob, Part, Text
 from tarmac.policy import Action, Verdict
@@ -111,6 +112,19 @@ class Ready:
     command: str | None = None
     cwd: Path | None = None
     terminal: TerminalId | None = None  # where it is an argument: an approval is bound to it
+    then: Callable[[], Awaitable["Ready"]] | None = None  # the rest of the preparation, once `wants` are allowed
+
+    @classmethod
+    def first(cls, title: str, done: str, want: Want, then: Callable[[], Awaitable["Ready"]]) -> "Ready":
+        """For a call whose preparation has an effect: a server is started, or a name is looked up."""
+
+        async def act(go: Go) -> Done:
+            rest = await then()
+            if rest.wants:
+                raise ToolFailed(f"{title}: this needs another approval. Follow `then`.")
+            return await rest.act(go)
+
+        return cls(title=title, done=done, wants=(want,), act=act, then=then)
 
 
 # What it works with

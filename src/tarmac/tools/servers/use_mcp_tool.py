@@ -6,7 +6,7 @@ A server's tools are listed when the model asks for them, not in every request: 
 import base64
 import binascii
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
@@ -53,8 +53,12 @@ class UseMcpTool(Tool):
 
     async def prepare(self, bench: Bench) -> Ready:
         hub, definition = _server(bench, self.server_name)
-        if hub.running(definition.name) is None and (asks := _start(hub, definition)) is not None:
-            return asks
+        if hub.running(definition.name) is None:
+            return _start(hub, definition, lambda: self._rest(bench, hub, definition))
+        return await self._rest(bench, hub, definition)
+
+    async def _rest(self, bench: Bench, hub: Hub, definition: ServerDefinition) -> Ready:
+        """With the server running."""
         connection = await hub.connect(definition.name)
         if not self.tool_name.strip():
             return _listing(hub, connection)
@@ -94,8 +98,12 @@ class AccessMcpResource(Tool):
 
     async def prepare(self, bench: Bench) -> Ready:
         hub, definition = _server(bench, self.server_name)
-        if hub.running(definition.name) is None and (asks := _start(hub, definition)) is not None:
-            return asks
+        if hub.running(definition.name) is None:
+            return _start(hub, definition, lambda: self._rest(bench, hub, definition))
+        return await self._rest(bench, hub, definition)
+
+    async def _rest(self, bench: Bench, hub: Hub, definition: ServerDefinition) -> Ready:
+        """With the server running."""
         await hub.connect(definition.name)
         uri = self.uri.strip()
         name = "resources/read" if uri else "resources/list"
@@ -128,24 +136,25 @@ def _server(bench: Bench, name: str) -> tuple[Hub, ServerDefinition]:
     return hub, hub.definition(name)
 
 
-def _start(hub: Hub, definition: ServerDefinition) -> Ready | None:
-    """The question whether a server of the workspace may be started; None: it need not be asked."""
-    if definition.trusted or hub.known(definition.name, "", definition.digest):
-        return None
+def _start(hub: Hub, definition: ServerDefinition, rest: Callable[[], Awaitable[Ready]]) -> Ready:
+    """Start the server, and prepare the rest of the call. One that the workspace names is asked about."""
+    allowed = definition.trusted or hub.known(definition.name, "", definition.digest)
     action = UseServer(
         definition.name,
         arguments=definition.shown,
         digest=definition.digest,
-        changed=hub.changed(definition.name, "", definition.digest),
+        changed=not allowed and hub.changed(definition.name, "", definition.digest),
+        allowed=allowed,
     )
 
-    async def act(_: Go) -> Done:
-        connection = await hub.connect(definition.name)
-        hub.pin(definition.name, "", definition.digest)
-        return await _listing(hub, connection).act(Go())
+    async def started() -> Ready:
+        await hub.connect(definition.name)
+        if not definition.trusted:
+            hub.pin(definition.name, "", definition.digest)
+        return await rest()
 
     title = f"the MCP server {definition.name}"
-    return Ready(title=f"Starting {title}", done=f"Started {title}", wants=(Want(action=action),), act=act)
+    return Ready.first(f"Starting {title}", f"Started {title}", Want(action=action), started)
 
 
 def _listing(hub: Hub, connection: ServerConnection) -> Ready:
