@@ -246,6 +246,34 @@ async def test_a_page_that_is_gone_holds_no_keyboard(tmp_path: Path) -> None:
 
 
 @pytest.mark.shell
+async def test_a_line_that_a_page_left_half_typed_is_dropped_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T26: who comes back finds their line; if nobody comes, the agent gets its terminal back."""
+    async with served(tmp_path) as server, page(server.port, server.proof()) as one:
+        terminal = (await one.do("open"))["terminal"]
+        await one.do("watch", terminal=terminal)
+
+        async def leave_half_a_line(text: str) -> None:
+            async with page(server.port, server.proof()) as two:
+                epoch = (await two.do("take", terminal=terminal))["epoch"]
+                await two.do("input", terminal=terminal, epoch=epoch, data=text)
+                await one.until(lambda: text in one.screen(terminal).text())
+            await one.until(lambda: one.terminals[terminal]["holder"] is None and one.terminals[terminal]["held"])
+
+        monkeypatch.setattr("tarmac.server.live_terminals.LINE_KEPT", 0.3)
+        await leave_half_a_line("rm -rf something")
+        epoch = (await one.do("take", terminal=terminal))["epoch"]
+        await asyncio.sleep(0.5)  # it is theirs now, and stays
+        assert one.terminals[terminal]["held"]
+        await one.do("give", terminal=terminal, epoch=epoch)
+        await one.until(lambda: not one.terminals[terminal]["held"])
+        await leave_half_a_line("rm -rf another")
+        await one.until(lambda: not one.terminals[terminal]["held"])
+        assert "^C" in one.screen(terminal).text()
+
+
+@pytest.mark.shell
 async def test_a_secret_goes_to_the_terminal_and_into_no_log(tmp_path: Path) -> None:
     """A4: typed while it is asked for, and not shown; refused when it is not."""
     text = SCRIPT.replace("touch made-by-the-agent", "read -rsp 'Password: ' p; echo got ${#p}")

@@ -4,9 +4,10 @@ import { useSignal } from "@preact/signals";
 import type { VNode } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { Composer } from "./composer";
-import { folder, link, now } from "./connection";
+import { folder, link, now, refusal } from "./connection";
 import { Film } from "./film";
 import { sentence, shortPath } from "./format";
+import { inline } from "./markdown";
 import { QuestionCard } from "./question";
 import { go, route, toTask } from "./routes";
 import { Settings } from "./settings";
@@ -57,6 +58,7 @@ export function App(): VNode {
   const split = now_.page === "task" && !now_.replay && wide.value;
 
   if (link.value === "locked") return <Locked />;
+  if (link.value === "asking") return <Asking />;
   return (
     <div class={`app page-${now_.page} ${split ? "split" : ""} part-${part.value}`}>
       <header class="top">
@@ -195,9 +197,18 @@ function Home(): VNode {
 function Locked(): VNode {
   return (
     <main class="locked">
-      <h1>Open a new address</h1>
+      <h1>{refusal.value ? sentence(refusal.value.what) : "Open a new address."}</h1>
+      <p>{inline(refusal.value?.hint ? sentence(refusal.value.hint) : "This page needs a new address. Run `tarmac web` again, or press Enter where it runs.")}</p>
+    </main>
+  );
+}
+
+function Asking(): VNode {
+  return (
+    <main class="locked" aria-live="polite">
+      <h1>Say yes where Tarmac runs.</h1>
       <p>
-        The address of this page has been used, or is too old. Run <code>tarmac web</code> again, or press Enter where it runs.
+        The terminal of <code>tarmac web</code> asks whether this device may come in. Answer <kbd>y</kbd> there within a minute.
       </p>
     </main>
   );

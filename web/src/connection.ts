@@ -3,7 +3,8 @@
 import { signal } from "@preact/signals";
 import type { Failure, Reply, ServerFrame } from "./protocol";
 
-export type LinkState = "connecting" | "online" | "offline" | "locked";
+/** "asking": the person where Tarmac runs is asked whether this device may come in. */
+export type LinkState = "asking" | "connecting" | "online" | "offline" | "locked";
 
 const PROOF = "tarmac.proof";
 const FOLDER = "tarmac.folder";
@@ -11,6 +12,7 @@ const LONGEST_PAUSE = 4000;
 const REPLY_WITHIN = 30_000;
 const QUIET = 10_000; // without a word from the server it is asked for one
 const WORD_WITHIN = 15_000;
+const AT_ONCE = 700; // a device that is not asked about is let in within this
 
 export class ServerError extends Error {
   constructor(
@@ -21,7 +23,12 @@ export class ServerError extends Error {
   }
 }
 
+/** The connection ended before an answer came. What was asked may have been done. */
+export class Away extends ServerError {}
+
 export const link = signal<LinkState>("connecting");
+/** Why this browser was not let in, as the server says it. */
+export const refusal = signal<Failure | null>(null);
 
 let proof = sessionStorage.getItem(PROOF) ?? "";
 let socket: WebSocket | null = null;
@@ -50,13 +57,16 @@ export async function connect(to: Listener): Promise<void> {
   if (given.get("cwd")) sessionStorage.setItem(FOLDER, given.get("cwd") ?? "");
   if (token) {
     history.replaceState(null, "", location.pathname + "#/");
+    const here = /^(localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname);
+    const asking = here ? undefined : setTimeout(() => (link.value = "asking"), AT_ONCE);
     try {
       const reply = await fetch("/api/session", {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ token }),
       });
-      const said = (await reply.json()) as { proof?: string };
+      const said = (await reply.json()) as { proof?: string; error?: Failure };
+      refusal.value = said.error ?? null;
       if (reply.ok && said.proof) {
         proof = said.proof;
         sessionStorage.setItem(PROOF, proof);
@@ -64,6 +74,8 @@ export async function connect(to: Listener): Promise<void> {
     } catch {
       // The server is away; an older proof may still do when it is back.
     }
+    clearTimeout(asking);
+    link.value = "connecting";
   }
   if (!proof) {
     link.value = "locked";
@@ -119,7 +131,7 @@ function lost(opened: WebSocket, code = 0): void {
   opened.onmessage = opened.onclose = null;
   opened.close();
   socket = null;
-  for (const each of waiting.values()) each.reject(new ServerError("The server is away.", "It is tried again."));
+  for (const each of waiting.values()) each.reject(new Away("The server is away.", "It is tried again."));
   waiting.clear();
   if (code === 4401) {
     sessionStorage.removeItem(PROOF);
@@ -138,11 +150,13 @@ function settle(id: number, ok: Reply | undefined, error: Failure | undefined): 
   else asked?.resolve(ok ?? {});
 }
 
+const isBeginning = (state: LinkState): boolean => state === "connecting" || state === "asking";
+
 /** The first connection is under way: what is asked meanwhile waits for it. */
 function settled(): Promise<void> {
   return new Promise((resolve) => {
     const stop = link.subscribe((state) => {
-      if (state === "connecting") return;
+      if (isBeginning(state)) return;
       resolve();
       queueMicrotask(() => stop());
     });
@@ -151,10 +165,10 @@ function settled(): Promise<void> {
 
 /** Ask the server to do something; its reply. */
 export async function call(verb: string, fields: object = {}, within = REPLY_WITHIN): Promise<Reply> {
-  if (link.value === "connecting") await settled();
+  if (isBeginning(link.value)) await settled();
   return new Promise((resolve, reject) => {
     if (socket?.readyState !== WebSocket.OPEN) {
-      reject(new ServerError("The server is away.", "Nothing was sent. Try again when it is back."));
+      reject(new Away("The server is away.", "Nothing was sent. Try again when it is back."));
       return;
     }
     const id = nextId++;
@@ -169,8 +183,16 @@ export function send(verb: string, fields: object): void {
   if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ do: verb, ...fields }));
 }
 
+/** Send it; a refusal is told as a trouble of the server, and `away` is called if nobody knows whether it arrived. */
+export function sendSurely(verb: string, fields: object, away: () => void): void {
+  call(verb, fields).catch((error: unknown) => {
+    if (error instanceof Away) away();
+    else if (error instanceof ServerError) listener.frame({ type: "trouble", what: error.what, hint: error.hint });
+  });
+}
+
 async function request(path: string, init: RequestInit = {}): Promise<Response> {
-  if (link.value === "connecting") await settled();
+  if (isBeginning(link.value)) await settled();
   const headers = { Authorization: `Bearer ${proof}`, ...init.headers };
   const reply = await fetch(path, { ...init, headers });
   if (reply.ok) return reply;

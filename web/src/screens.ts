@@ -9,7 +9,7 @@ import { SearchAddon } from "@xterm/addon-search";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import { Terminal as Emulator, type ITheme } from "@xterm/xterm";
 import { signal } from "@preact/signals";
-import { call, send } from "./connection";
+import { call, link, send, sendSurely } from "./connection";
 import { Bytes, type Terminal } from "./protocol";
 
 const ACK_EVERY = 64 * 1024;
@@ -73,6 +73,8 @@ export class Screen {
   readonly element = document.createElement("div");
   readonly selection = signal("");
   readonly holding = signal(false); // this page has the keyboard
+  readonly lostBy = signal<"" | "connection" | "somebody">(""); // how the keyboard was lost, until a key is typed again
+  readonly unsent = signal(false); // keys that were typed then may be lost
   readonly matches = signal<{ index: number; count: number } | null>(null);
   readonly painted = signal(0); // counts the writes that were drawn
   private readonly emulator: Emulator;
@@ -119,12 +121,8 @@ export class Screen {
     this.emulator.loadAddon(this.finder);
     this.emulator.loadAddon(new WebLinksAddon((_, uri) => openLink(uri)));
     this.silence();
-    this.emulator.onData((data) => {
-      if (this.holding.value) send("input", { terminal: id, epoch: this.epoch, data });
-    });
-    this.emulator.onBinary((data) => {
-      if (this.holding.value) send("input", { terminal: id, epoch: this.epoch, data });
-    });
+    this.emulator.onData((data) => this.type(data));
+    this.emulator.onBinary((data) => this.type(data));
     this.emulator.onSelectionChange(() => {
       clearTimeout(this.selecting);
       this.selecting = setTimeout(() => this.select(this.emulator.getSelection()), 150);
@@ -243,7 +241,9 @@ export class Screen {
 
   disconnected(): void {
     this.asking = false;
+    if (!this.holding.value) return;
     this.holding.value = false;
+    this.lostBy.value = "connection";
     this.emulator.options.disableStdin = true;
   }
 
@@ -367,20 +367,29 @@ export class Screen {
 
   async give(): Promise<void> {
     const epoch = this.epoch;
-    this.lost();
+    this.release();
     await call("give", { terminal: this.id, epoch });
   }
 
-  lost(epoch?: number): void {
-    if (epoch !== undefined && epoch < this.epoch) return;
+  /** Another page took the keyboard. */
+  taken(epoch: number): void {
+    if (epoch < this.epoch || !this.holding.value) return;
+    this.lostBy.value = "somebody";
+    this.release();
+  }
+
+  private release(): void {
     this.holding.value = false;
     this.emulator.options.disableStdin = true;
     this.arrange();
   }
 
-  /** Type for a person without a keyboard of keys: a phone. */
+  /** Keys of the person. They are sent once: later they could reach another prompt than the one they were typed at. */
   type(data: string): void {
-    if (this.holding.value) send("input", { terminal: this.id, epoch: this.epoch, data });
+    if (!this.holding.value) return;
+    this.lostBy.value = "";
+    this.unsent.value = false;
+    sendSurely("input", { terminal: this.id, epoch: this.epoch, data }, () => (this.unsent.value = true));
   }
 
   focus(): void {
@@ -447,15 +456,16 @@ class Screens {
     }
   }
 
+  disconnected(): void {
+    for (const screen of this.open.values()) screen.disconnected();
+  }
+
   reconnected(): void {
-    for (const screen of this.open.values()) {
-      screen.disconnected();
-      screen.watch();
-    }
+    for (const screen of this.open.values()) screen.watch();
   }
 
   taken(id: string, epoch: number): void {
-    this.open.get(id)?.lost(epoch);
+    this.open.get(id)?.taken(epoch);
   }
 
   gone(id: string): void {
@@ -474,3 +484,4 @@ class Screens {
 }
 
 export const screens = new Screens();
+link.subscribe((state) => void (state === "offline" && screens.disconnected()));

@@ -146,6 +146,7 @@ function TerminalPanel({ terminal }: { terminal: Terminal }): VNode {
     if (ours && event.code === "KeyF") search();
     else if (event.ctrlKey && event.code === "KeyC" && (ours || !holding)) void (screen.selected() && copy(screen.selected()).catch(failed));
     else if (holding) return;
+    else if (screen.lostBy.value && typed(event)) screen.unsent.value = true; // meant for the line that was lost: it takes no keyboard
     else if (event.key === "Enter") void toggle();
     else if (!screen.read(event)) return;
     event.preventDefault();
@@ -217,6 +218,7 @@ function TerminalPanel({ terminal }: { terminal: Terminal }): VNode {
           </button>
         </form>
       ) : null}
+      <Lost screen={screen} />
       {terminal.awaits?.wants === "secret" ? <SecretField terminal={terminal} /> : null}
       <div
         class={holding ? "terminal-place holding" : "terminal-place"}
@@ -224,6 +226,23 @@ function TerminalPanel({ terminal }: { terminal: Terminal }): VNode {
         onKeyDownCapture={keys}
       />
       {holding ? <PhoneKeys screen={screen} /> : null}
+    </div>
+  );
+}
+
+const typed = (event: KeyboardEvent): boolean => event.key === "Enter" || (event.key.length === 1 && !event.ctrlKey && !event.altKey && !event.metaKey);
+
+/** The keyboard is gone, and nobody gave it back. */
+function Lost({ screen }: { screen: Screen }): VNode {
+  const by = screen.lostBy.value;
+  const how = by === "connection" ? "The connection was cut. You no longer have the keyboard." : "Somebody else took the keyboard.";
+  return (
+    <div role="alert">
+      {by ? (
+        <p class="keyboard-lost">
+          {how} {screen.unsent.value ? "Your last keys may be lost. Look at the line before you type on." : ""}
+        </p>
+      ) : null}
     </div>
   );
 }

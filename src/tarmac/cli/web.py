@@ -6,6 +6,7 @@ lets one browser in. With --lan, a device of the network is let in after a `y` t
 
 import asyncio
 import http.client
+import io
 import json
 import os
 import shutil
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from tarmac.web.server import WebServer
 
 OPENERS: Final = ("xdg-open", "open", "wslview", "sensible-browser", "x-www-browser")
+# The code's light parts are letters. In the colours of a light terminal they would be dark, and no phone would read it.
+BLACK_ON_WHITE: Final = "\x1b[38;5;231;48;5;16m"
 TO_ANSWER: Final = 60.0  # seconds for a yes to a device
 
 
@@ -145,7 +148,12 @@ def _show_code(address: str) -> None:
     import segno
 
     print("\nFor a phone in this network (the connection is not encrypted):")
-    segno.make(address, error="l").terminal(compact=True)
+    drawn = io.StringIO()
+    segno.make(address, error="l").terminal(drawn, compact=True)
+    for line in drawn.getvalue().splitlines():
+        print(
+            f"{BLACK_ON_WHITE}{line}\x1b[0m"
+        )  # on a light terminal it would be white on black, which phones don't read
     print(address, flush=True)
 
 

@@ -11,12 +11,13 @@ import asyncio
 import json
 import struct
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Protocol
 
 from tarmac.app import App
-from tarmac.errors import BadRequest, TerminalNotFound
+from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.server import shapes
 from tarmac.server.shapes import Json
@@ -24,6 +25,8 @@ from tarmac.terminals import events
 from tarmac.terminals.output.follow import Gap
 from tarmac.terminals.output.tape import CommandBegan, CommandEnded, Printed, Resized, Snapshot, TapePiece
 from tarmac.terminals.terminal import Terminal
+
+LINE_KEPT: Final = 30.0  # seconds for a client that was cut off to come back to its half-typed line
 
 
 class ClientLike(Protocol):
@@ -55,13 +58,30 @@ class LiveTerminals:
         self._holds: dict[TerminalId, KeyboardHold] = {}
         self._awaits: dict[TerminalId, events.AwaitingInput] = {}
         self._last_tasks: dict[TerminalId, TaskId] = {}  # whose each is, or was before it was released
+        self._abandoned: set[asyncio.Task[None]] = set()
+
+    async def aclose(self) -> None:
+        """Wait for nobody any more."""
+        for each in self._abandoned:
+            each.cancel()
+        await asyncio.gather(*self._abandoned, return_exceptions=True)
 
     def left(self, client: ClientLike) -> None:
-        """A client is gone, and with it its hold of keyboards."""
+        """A client is gone, and with it its hold of keyboards. What it typed stays for a while: it may come back."""
         for id, hold in self._holds.items():
             if hold.client is client:
                 hold.client = None
                 self._changed(id)
+                dropping = asyncio.create_task(self._drop_line_later(id, hold))
+                self._abandoned.add(dropping)
+                dropping.add_done_callback(self._abandoned.discard)
+
+    async def _drop_line_later(self, id: TerminalId, hold: KeyboardHold) -> None:
+        epoch = hold.epoch
+        await asyncio.sleep(LINE_KEPT)
+        if hold.epoch == epoch and self._holds.get(id) is hold:
+            with suppress(TarmacError):  # its shell has just ended
+                await self._drop_line(id)
 
     def get(self, id: str) -> Terminal:
         """The terminal of that id, in whichever workspace."""
@@ -151,9 +171,13 @@ class LiveTerminals:
         """The keyboard is the agent's again. A half-typed line is dropped, so that nothing is added to it."""
         terminal = self.held(id, epoch)
         self._holds[terminal.id].client = None
+        await self._drop_line(terminal.id)
+
+    async def _drop_line(self, id: TerminalId) -> None:
+        terminal = self.get(id)
         if terminal.held and terminal.current is None:
             await terminal.type(b"\x03")
-        self._changed(terminal.id)
+        self._changed(id)
 
     def resize(self, id: str, epoch: int, *, rows: int, columns: int, always: bool = False) -> None:
         """Only who has the keyboard decides, and not while the agent's own command draws.

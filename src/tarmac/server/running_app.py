@@ -87,6 +87,7 @@ class RunningApp:
             each.cancel()
         await asyncio.gather(*self._later, return_exceptions=True)
         await self.trials.aclose()
+        await self.terminals.aclose()
         await asyncio.gather(*(each.stop() for each in self._feeds.values()))
         closing, self.open = list(self.open.values()), {}
         await asyncio.gather(*(each.close() for each in closing), return_exceptions=True)

@@ -132,12 +132,15 @@ class Api:
     async def _session(self, request: Request) -> Json | Response:
         token = (await _body(request)).get("token")
         host = request.client.host if request.client else ""
+        used = "run `tarmac web` again, or press Enter where it runs, for a new address"
+        if not isinstance(token, str) or not self._access.takes(token):  # nobody is asked about a device that guesses
+            return error_response("this address was used before, or is too old", used, 403)
         if not await self._admit(host):
-            return error_response("this device was not let in", "say yes on the machine where Tarmac runs", 403)
-        proof = self._access.redeem(token) if isinstance(token, str) else None
+            hint = "answer `y` where `tarmac web` runs, and open the address again"
+            return error_response("this device was not let in", hint, 403)
+        proof = self._access.redeem(token)
         if proof is None:
-            hint = "run `tarmac web` again, or press Enter where it runs, for a new address"
-            return error_response("this address was used before, or is too old", hint, 403)
+            return error_response("this address was used before, or is too old", used, 403)
         return {"proof": proof}
 
     async def _invite(self, request: Request) -> Json | Response:

@@ -143,16 +143,23 @@ class Access:
         self._tokens[_digest(made)] = self._now() + TOKEN_LASTS
         return made
 
-    def redeem(self, token: str) -> str | None:
-        """A proof for a token, which is used up by it; None: it is wrong, used or too old."""
+    def takes(self, token: str) -> bool:
+        """Whether a token would be redeemed. A wrong, used or old one counts as a guess."""
         now = self._now()
         self._failures = [each for each in self._failures if each > now - MINUTE]
         if len(self._failures) >= MOST_FAILURES:
-            return None
-        until = self._tokens.pop(_digest(token), 0.0)  # by its digest: how long that takes tells nothing of the token
+            return False
+        until = self._tokens.get(_digest(token), 0.0)  # by its digest: how long that takes tells nothing of the token
         if until < now:
             self._failures.append(now)
+        return until >= now
+
+    def redeem(self, token: str) -> str | None:
+        """A proof for a token, which is used up by it; None: it is not taken."""
+        if not self.takes(token):
             return None
+        del self._tokens[_digest(token)]
+        now = self._now()
         proof = secrets.token_urlsafe(32)
         self._proofs[_digest(proof)] = now
         while len(self._proofs) > MOST_PROOFS:

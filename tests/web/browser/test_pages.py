@@ -418,5 +418,5 @@ async def test_an_old_address_says_what_to_do(serve: Serve, visit: Open) -> None
     address = await serve(turn("Hello.")).start()
     await visit(address)
     second = await visit(address)
-    await expect(second.page.get_by_role("heading")).to_have_text("Open a new address")
+    await expect(second.page.get_by_role("heading")).to_have_text("This address was used before, or is too old.")
     second.errors.clear()  # the browser reports the 403

@@ -1,10 +1,11 @@
 """Live terminals in the page: the keyboard, its size, secrets, search, selection."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, WebSocketRoute, expect
 from tests.web.browser.conftest import Open, Serve, Visitor, finish, invite, run, turn
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -175,3 +176,54 @@ async def test_a_flood_is_drawn_to_its_end(serve: Serve, visit: Open) -> None:
     )
     visitor, _ = await with_terminal(serve, visit, script)
     await expect(visitor.page.locator(".screen .xterm-rows")).to_contain_text("the-end-2", timeout=60_000)
+
+
+async def test_keys_that_a_cut_connection_lost_are_said_and_never_sent_later(serve: Serve, visit: Open) -> None:
+    """T26: who types while the connection is cut is told. Nothing of it reaches the line that is there afterwards."""
+    server = serve(MAKES)
+    visitor = await visit(await server.start())
+    page = visitor.page
+    sockets: list[WebSocketRoute] = []
+
+    async def through(route: WebSocketRoute) -> None:
+        sockets.append(route)
+        route.connect_to_server()
+
+    await expect(page.locator("#composer")).to_be_visible()
+    await page.route_web_socket("**/api/socket", through)
+    await page.reload()
+    await visitor.begin("make it")
+    await expect(page.locator(".dock .question")).to_be_visible()
+    await visitor.allow()
+    await shown(visitor, "the-agent-42")
+    await take(visitor)
+    await page.keyboard.type("echo one-")
+    await shown(visitor, "echo one-")
+    await page.unroute_all()
+    cut = asyncio.Event()
+
+    async def nowhere(route: WebSocketRoute) -> None:
+        if cut.is_set():
+            route.connect_to_server()
+        else:
+            await route.close()
+
+    await page.route_web_socket("**/api/socket", nowhere)
+    await sockets[-1].close()
+    lost = page.locator(".keyboard-lost")
+    await expect(lost).to_contain_text("The connection was cut")
+    assert "last keys" not in await lost.inner_text()
+    await page.keyboard.type("$((20+3))")
+    await page.keyboard.press("Enter")
+    await expect(lost).to_contain_text("Your last keys may be lost")
+    cut.set()
+    await expect(page.locator(".offline")).to_have_count(0)
+    await page.keyboard.press("Enter")  # one who did not look up goes on: it is not taken for "take the keyboard"
+    await expect(page.get_by_role("button", name="Take the keyboard")).to_be_visible()
+    await take(visitor)
+    await expect(lost).to_be_visible()
+    await page.keyboard.type("two")
+    await expect(lost).to_have_count(0)
+    await page.keyboard.press("Enter")
+    await shown(visitor, "one-two")
+    assert "23" not in await visitor.screen_text()
