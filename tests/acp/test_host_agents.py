@@ -116,8 +116,9 @@ async def test_claude_speaks_version_two_where_it_is_offered(tmp_path: Path) -> 
     assert (version, ended.why) == (2, "completed")
     command, change = requests(stage)
     assert command["shown"] == "touch made; echo 4$((1+1))"
-    assert change["file"] | {"path": "", "outside": False} == {"path": "", "new": True, "diff": "one\n",
-                                                              "outside": False, "protected": ""}  # fmt: skip
+    assert change["file"] | {"path": "", "outside": False} == {
+        "path": "", "new": True, "deletes": False, "folder": False, "diff": "one\n", "outside": False, "protected": "",
+    }  # fmt: skip
     finished = [each for each in stage.of(e.ToolFinished) if each.name == "execute"]
     assert [each.outcome for each in finished] == ["done"] and "42" in finished[0].content[0].text
 

@@ -1,5 +1,7 @@
 """A question has a bar before each line, and nothing else can have one."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -56,3 +58,20 @@ def test_whatever_is_said_and_printed_can_not_look_like_a_question(live: bool) -
     shown = "".join(renderer.signal(each) if isinstance(each, s.Signal) else renderer.event(each) for each in said)
     assert "Run this command" in shown
     assert BAR not in shown
+
+
+@pytest.mark.parametrize(
+    ("of", "head"),
+    [
+        ({"folder": True}, "Look into this folder?"),
+        ({"folder": False}, "Read this file?"),
+        ({}, "Read this file?"),
+    ],
+)
+def test_the_headline_comes_from_values_and_not_from_the_words_of_an_explanation(
+    of: dict[str, bool], head: str
+) -> None:
+    """U5: an explanation may quote a path, and the path may be called anything."""
+    request = {"kind": "ReadFile", "shown": "x", "explanation": "reads the folder x", "file": {"path": "x", **of}}
+    first = question_lines(asked("x", "tool", json.dumps({"requests": [request]})), Look())
+    assert next(iter(first)) == f"{BAR} ? {head}"

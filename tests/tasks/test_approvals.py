@@ -53,7 +53,8 @@ async def test_a_question_shows_the_file_and_a_yes_writes_it(tmp_path: Path) -> 
         (request,) = json.loads(asked.details)["requests"]
         assert (asked.ask, request["kind"], request["risk"]) == ("tool", "WriteFile", "medium")
         assert request["file"] == {
-            "path": str(work / "a.txt"), "new": True, "diff": "a\n", "outside": False, "protected": ""
+            "path": str(work / "a.txt"), "new": True, "deletes": False, "folder": False, "diff": "a\n",
+            "outside": False, "protected": "",
         }  # fmt: skip
         assert task.questions == (asked,)
         assert task.metadata.status == "waiting"

@@ -81,6 +81,16 @@ async def test_what_is_hidden_is_not_even_asked_about(shop: Workshop) -> None:
     assert [each.outside for each in ready.wants] == [False, True]
 
 
+async def test_what_is_looked_into_is_known_as_a_folder(shop: Workshop) -> None:
+    """U5: the question about it says so, by this value."""
+    shop.file("sub/a.txt", "x")
+    ready = [
+        await shop.prepare(name, path=path, **more)
+        for name, path, more in (("list_files", "sub", {}), ("search_files", "sub/a.txt", {"regex": "x"}))
+    ]
+    assert [each.wants[0].folder for each in ready] == [True, False]
+
+
 async def test_a_batch_of_files_is_approved_one_by_one(shop: Workshop) -> None:
     """S13: what the person refused is told, the rest is read."""
     shop.file("a.txt", "aaa\n")

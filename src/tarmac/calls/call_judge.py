@@ -122,7 +122,7 @@ class Permission:
 
 def renamed(want: Want, action: Execute) -> Want:
     """The same want for an edited command."""
-    return Want(action=action, before=want.before, content=want.content, outside=want.outside, protected=want.protected)
+    return replace(want, action=action)
 
 
 Covers = Callable[[Verdict, Action], bool]
@@ -199,6 +199,7 @@ class Judge:
             terminal=ready.terminal,
             before=want.before,
             content=want.content,
+            folder=want.folder,
             outside=want.outside,
             protected=want.protected,
             now=self.clock(),

@@ -532,15 +532,16 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Errors are BadRequest, with a hint for whoever mistyped an option."""
+    """Errors are BadRequest."""
 
     def error(self, message: str) -> NoReturn:
-        hint = ""
-        if message.startswith("unrecognized arguments: "):
-            wrong = message.removeprefix("unrecognized arguments: ").split()[0].partition("=")[0]
-            message = f"there is no option {wrong}"
-            hint = suggest(wrong, [each for action in self._actions for each in action.option_strings])
-        raise BadRequest(message.removeprefix("argument "), hint=hint or f"`{self.prog} --help`")
+        raise BadRequest(message.removeprefix("argument "), hint=f"`{self.prog} --help`")
+
+    def refuse(self, option: str) -> NoReturn:
+        """Refuse an option that this parser does not know. A mistyped one gets a hint."""
+        wrong = option.partition("=")[0]
+        close = suggest(wrong, [each for action in self._actions for each in action.option_strings])
+        raise BadRequest(f"there is no option {wrong}", hint=close or f"`{self.prog} --help`")
 
 
 def parser_of(verb: str) -> Parser:
@@ -570,12 +571,14 @@ def parse(verb: str, arguments: Sequence[str]) -> tuple[Given, list[str]]:
     """What was given: option → its values in order (an empty one for a switch), and the words."""
     parser = parser_of(verb)
     if TABLE[verb].command:
-        found = parser.parse_args(arguments)
+        found, unknown = parser.parse_known_args(arguments)
         words = found.words[1:] if found.words[:1] == ["--"] else found.words
     else:
         cut = arguments.index("--") if "--" in arguments else len(arguments)
-        found = parser.parse_intermixed_args(arguments[:cut])
+        found, unknown = parser.parse_known_intermixed_args(arguments[:cut])
         words = [*found.words, *arguments[cut + 1 :]]
+    if unknown:
+        parser.refuse(unknown[0])
     if found.help:
         sys.stdout.write(parser.format_help())
         raise HelpShown

@@ -119,6 +119,7 @@ class ToolAnswer:
     error: bool = False
     images: tuple[tuple[bytes, str], ...] = ()  # each with its media type
     title: str = ""  # "Ran `make`": what was done, for a person who looks at the calls
+    essence: str = ""  # what makes it the same answer as another time's, where that is not its text
 
 
 EVERY: Final = 1.0  # seconds

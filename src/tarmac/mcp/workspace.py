@@ -126,7 +126,9 @@ class Workspace:
                 return ToolAnswer(text=STUCK.format(name=name), error=True)
             answer = await self._in_time(self._make(entry, tool, client, end), end)
             if name not in PATIENT:
-                repetition.finished(name, made, fingerprint([Text(answer.text)], outcome=str(answer.error)))
+                repetition.finished(
+                    name, made, fingerprint([Text(answer.essence or answer.text)], outcome=str(answer.error))
+                )
             return answer
         except (BadArguments, ToolFailed) as error:
             return ToolAnswer(text=str(error), error=True)
@@ -242,8 +244,8 @@ class Workspace:
         if entry.output is COMMAND_RESULT:
             data = lean(data)
         if done.outcome == "failed":
-            return ToolAnswer(text=text, error=True)
-        return ToolAnswer(text=text, data=data if entry.output is not None else None)
+            return ToolAnswer(text=text, error=True, essence=done.essence)
+        return ToolAnswer(text=text, data=data if entry.output is not None else None, essence=done.essence)
 
     def _uri(self, data: Mapping[str, Any], done: Done, client: Client) -> str:
         if data.get("terminal_id"):

@@ -64,6 +64,8 @@ class ShownFile:
 
     path: str
     new: bool
+    deletes: bool  # a yes deletes it
+    folder: bool  # it is one, to be looked into
     diff: str  # of a new file, its content
     outside: bool
     protected: str  # why; empty: it is not
@@ -102,6 +104,7 @@ def make_request(
     terminal: TerminalId | None = None,
     before: bytes | None = None,
     content: bytes | None = None,
+    folder: bool = False,
     outside: bool = False,
     protected: str = "",
     now: float,
@@ -134,7 +137,7 @@ def make_request(
         reason=visible(verdict.reason),
         explanation=visible(verdict.explanation),
         always=() if verdict.risk == "critical" else verdict.suggested_grants,
-        file=_file(action, before=before, content=content, outside=outside, protected=protected),
+        file=_file(action, before=before, content=content, folder=folder, outside=outside, protected=protected),
         digest=digest(action, task=task, terminal=terminal, content=content),
         made=now,
         expires=None if timeout is None else now + timeout,
@@ -183,13 +186,21 @@ def _shown(text: str) -> str:
 
 
 def _file(
-    action: Action, *, before: bytes | None, content: bytes | None, outside: bool, protected: str
+    action: Action, *, before: bytes | None, content: bytes | None, folder: bool, outside: bool, protected: str
 ) -> ShownFile | None:
     if not isinstance(action, ReadFile | WriteFile):
         return None
     new = isinstance(action, WriteFile) and (before is None if action.new is None else action.new)
     diff = _shown(_diff(before, content)) if isinstance(action, WriteFile) and content is not None else ""
-    return ShownFile(path=_shown(str(action.path)), new=new, diff=diff, outside=outside, protected=protected)
+    return ShownFile(
+        path=_shown(str(action.path)),
+        new=new,
+        deletes=isinstance(action, WriteFile) and action.deletes,
+        folder=folder,
+        diff=diff,
+        outside=outside,
+        protected=protected,
+    )
 
 
 def _diff(before: bytes | None, content: bytes) -> str:

@@ -103,15 +103,13 @@ def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterato
     head = _HEADS.get(kind, f"Allow this ({one_line(kind)})?").format(
         terminal=one_line(details.text(request, "terminal"))
     )
-    explanation = one_line(details.text(request, "explanation"))
-    if kind == "ReadFile" and explanation.startswith("reads the folder "):
+    file = request.get("file")
+    if isinstance(file, dict) and file.get("folder") is True:
         head = "Look into this folder?"
-    if kind == "WriteFile" and explanation.startswith("deletes the file "):
+    if isinstance(file, dict) and file.get("deletes") is True:
         head = "Delete this file?"
     reason = one_line(details.text(request, "reason"))
-    subject = one_line(details.text(request, "shown"))
-    known = request.get("file") is not None and explanation.endswith((f" the file {subject}", f" the folder {subject}"))
-    would = "" if known else explanation
+    would = "" if file else one_line(details.text(request, "explanation"))  # the question itself says it of a file
     room = look.columns - 5
     said = f"? {head} {_sentence(would)}".rstrip()
     yield from (look.paint(HEAD, line) for line in wrapped(said, look.columns - 3, indent="  "))
@@ -119,7 +117,7 @@ def _request(request: Mapping[str, object], look: Look, *, most: int) -> Iterato
     if len(lines) > most:
         lines = [*lines[: most - 20], f"… {len(lines) - most:,} lines more: `v` shows them …", *lines[-20:]]
     yield from (f"    {look.paint('1', part)}" for line in lines for part in _parts(line, look))
-    yield from _file(request.get("file"), look, most)
+    yield from _file(file, look, most)
     for text in details.texts(request.get("warnings")):
         yield from (look.paint("1;31", f"  ! {line}") for line in wrapped(harmless(text), room))
     if directory := details.text(request, "directory"):

@@ -9,7 +9,6 @@ may also alternate.
 """
 
 import json
-import re
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -146,8 +145,6 @@ class WorkTime:
             self._alarm = asyncio.get_running_loop().call_later(limit - self.seconds, over)
 
 
-_TIME: Final = re.compile(r"(?<=Duration: )[\d.]+ (?:s|min)|(?<=, after )[\d.]+ (?:s|min)")
-_TAG: Final = re.compile(r"(?<=[</]output-|[</]prompt-)[0-9a-f]{12}(?=>)")
 MOST: Final = 3  # the third is not run but asked about; 0: never
 LONGEST: Final = 3  # steps of a circle
 STUCK: Final = (
@@ -203,21 +200,15 @@ class Repetition:
 
 
 def fingerprint(content: Iterable[Part], *, exit_code: int | None = None, outcome: str = "done") -> str:
-    """What came of a call, in a few bytes."""
+    """What came of a call, in a few bytes. What differs each time (`Done.essence`) is left out of its content."""
     sums = sha256(f"{outcome}:{exit_code}".encode())
     for part in content:
         match part:
             case Text(text=text):
-                sums.update(f"\0text:{_lasting(text)}".encode("utf-8", "surrogatepass"))
+                sums.update(f"\0text:{text}".encode("utf-8", "surrogatepass"))
             case Image(blob=blob):
                 sums.update(f"\0image:{blob.sha256}".encode())
     return sums.hexdigest()
-
-
-def _lasting(text: str) -> str:
-    """Without what differs each time: how long it took (told in the first line), and the tags around its output."""
-    first, _, rest = text.partition("\n")
-    return f"{_TIME.sub('', first)}\n{_TAG.sub('', rest)}"
 
 
 def _call(name: str, arguments: str) -> str:

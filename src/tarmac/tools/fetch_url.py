@@ -271,7 +271,8 @@ def _connected(target: FetchTarget, port: int, secure: str | None, end: float) -
 
 def _done(target: FetchTarget, page: FetchedPage, start: int) -> Done:
     if page.moved and 300 <= page.status < 400:
-        return Done.text(f"{page.url} redirects to another host. Fetch it if you want to follow:\n{fenced(page.moved)}")
+        told = f"{page.url} redirects to another host. Fetch it if you want to follow:\n{fenced(page.moved)}"
+        return Done.text(told, essence=page.moved)
     kind = page.kind.partition(";")[0].strip().lower()
     if kind and not kind.startswith(_TEXTUAL) and not kind.endswith(("+json", "+xml")):
         return Done.text(f"{page.url} is {kind!r}, {len(page.body):,} bytes: not text, and not shown.")

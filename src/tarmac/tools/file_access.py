@@ -114,7 +114,11 @@ def to_read(bench: Bench, said: str) -> tuple[ResolvedPath, Want]:
     place = find(bench, said)
     if why := refusal(bench, place):
         raise ToolFailed(f"'{place.name}' may not be read: {why}")
-    return place, Want(action=ReadFile(place.full, leads_to=place.path), outside=not place.look.inside)
+    return place, Want(
+        action=ReadFile(place.full, leads_to=place.path),
+        folder=is_folder(str(place.path), bench.files.system),
+        outside=not place.look.inside,
+    )
 
 
 def to_write(bench: Bench, said: str) -> ResolvedPath:

@@ -42,6 +42,7 @@ class Want:
     action: Action
     before: bytes | None = None
     content: bytes | None = None  # what an approval is bound to
+    folder: bool = False  # what is read is one
     outside: bool = False  # of the workspace
     protected: str = ""  # why
 

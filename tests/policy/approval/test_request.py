@@ -109,6 +109,14 @@ def test_of_a_file_it_shows_path_diff_and_place() -> None:
     assert (edited.new, edited.outside, edited.protected) == (False, True, "agents follow it")
     assert "-b\n+c⟨U+001B⟩" in edited.diff
     assert (made.new, made.diff) == (True, "new\n")
+    gone = make_request(WriteFile(Path("a"), deletes=True), verdict(), task=TASK, now=0.0).file
+    folder = make_request(ReadFile(Path("/x")), verdict(), task=TASK, folder=True, outside=True, now=0.0).file
+    assert gone and folder
+    assert [(each.deletes, each.folder) for each in (edited, gone, folder)] == [
+        (False,) * 2,
+        (True, False),
+        (False, True),
+    ]
     assert make_request(PUSH, verdict(), task=TASK, now=0.0).file is None
     long = make_request(
         WriteFile(Path("b.py")), verdict(), task=TASK, before=b"x\n" * 9000, content=b"y\n", now=0.0
