@@ -10,6 +10,7 @@ import pytest
 from tests.tasks.engine import a_task, call, done, turn
 
 from tarmac.errors import TarmacError
+from tarmac.terminals.host.host import runtime_dir
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 SECRET = "a-word-that-nobody-else-reads"
@@ -68,3 +69,29 @@ async def test_a_state_folder_of_another_user_is_not_used(open_place: Path) -> N
         async with a_task(open_place / "work", done()):
             pass
     assert "another user" in str(refused.value), refused.value
+
+
+def test_a_socket_folder_that_another_user_made_first_is_not_used_and_locks_nobody_out(open_place: Path) -> None:
+    """F2: its name under /tmp is known beforehand."""
+    user = 1_900_000_000 + os.getpid()
+    trap, state = Path(f"/tmp/tarmac-run-{user}"), open_place / "state"
+    trap.mkdir()
+    state.mkdir()
+    try:
+        os.chown(trap, 65534, 65534)
+        os.chown(state, user, user)
+        reads, writes = os.pipe()
+        if (child := os.fork()) == 0:
+            os.setresuid(user, user, user)
+            try:
+                os.write(writes, str(runtime_dir()).encode())
+            except BaseException as error:
+                os.write(writes, repr(error).encode())
+            os._exit(0)
+        os.waitpid(child, 0)
+        os.close(writes)
+        said = os.read(reads, 1000).decode()
+        os.close(reads)
+        assert said == str(state / "run")
+    finally:
+        trap.rmdir()

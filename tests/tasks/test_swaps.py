@@ -69,6 +69,43 @@ async def test_a_command_that_was_approved_does_not_run_where_a_link_leads_meanw
     assert list(outside.iterdir()) == []
 
 
+@pytest.mark.parametrize("leads", ["outside", ".git/hooks"])
+@pytest.mark.parametrize("command", ["cp a.txt sub/b.txt", "rm -rf sub/keep", "cd sub && touch b.txt"])
+async def test_a_command_that_was_approved_does_not_act_on_what_a_link_leads_to_meanwhile(
+    tmp_path: Path, command: str, leads: str
+) -> None:
+    """P6: the person was told what it does, and since then the same words do something else."""
+    work = tmp_path / "work"
+    there = work / leads if leads.startswith(".") else tmp_path / leads
+    for folder in (work / "sub/keep", there / "keep"):
+        folder.mkdir(parents=True)
+    (work / "a.txt").write_text("one\n")
+    runs = turn(call("execute_command", command=command))
+    async with a_task(work, runs, done(), attended=True, auto="ask") as task:
+        seen = Seen(task)
+        running = asyncio.ensure_future(task.run_until_idle())
+        asked = await seen.question()
+        swap(work / "sub", there)
+        await task.answer(asked.question, Answer(AnswerKind.YES))
+        await running
+    _, outcome, told = results(seen)[0]
+    assert [each.name for each in there.iterdir()] == ["keep"]
+    assert (outcome, told.startswith("This would no longer do what was approved")) == ("denied", True), told
+
+
+async def test_what_changed_elsewhere_does_not_take_a_yes_back(tmp_path: Path) -> None:
+    """P6: files that the command does not name."""
+    runs = turn(call("execute_command", command="mkdir sub && touch sub/made"))
+    async with a_task(tmp_path, runs, done(), attended=True, auto="ask") as task:
+        seen = Seen(task)
+        running = asyncio.ensure_future(task.run_until_idle())
+        asked = await seen.question()
+        (tmp_path / "other").symlink_to("/etc")
+        await task.answer(asked.question, Answer(AnswerKind.YES))
+        await running
+    assert (tmp_path / "sub/made").exists(), results(seen)
+
+
 async def test_a_program_that_git_is_told_of_after_the_verdict_changes_and_reads_nothing(tmp_path: Path) -> None:
     """P9: the filter comes after judging; the kernel keeps it to reading, without the credentials."""
     if means() is Means.NONE:

@@ -125,6 +125,7 @@ def renamed(want: Want, action: Execute) -> Want:
     return replace(want, action=action)
 
 
+OUTDATED = "This would no longer do what was approved, and it was not done"
 Covers = Callable[[Verdict, Action], bool]
 
 
@@ -224,6 +225,21 @@ class Judge:
             return f"this could not be allowed for good: {error.what}"
         return ""
 
+    async def outdated(self, permission: Permission, ready: Ready) -> str:
+        """Why the person's yes, or the level's, is not for what the call would do now, or "".
+
+        Time has passed, and a process may have put a link where a folder was. Then the same words do something else.
+        """
+        if permission.go is None or not permission.go.approved or ready.intents:  # files are checked when written
+            return ""
+        for number, (want, then) in enumerate(zip(ready.wants, permission.verdicts, strict=False)):
+            if number in permission.go.refused:
+                continue
+            now = await self.judge(replace(want, action=_about_to(want, ready, permission.go)))
+            if now.decision != "allow" and _shown(now.verdict) != _shown(then):
+                return f"{OUTDATED}: now it {now.verdict.explanation}."
+        return ""
+
     def spend(self, permission: Permission, ready: Ready) -> str:
         """Use up what allowed the call, just before it acts. Why it may not act, or ""."""
         for each in permission.approved:
@@ -241,6 +257,12 @@ class Judge:
                 assert self.grants is not None
                 self.grants.use(grant)
         return ""
+
+
+def _shown(verdict: Verdict) -> tuple[object, ...]:
+    """What a person was told of it."""
+    parts = tuple((each.text, each.risk, each.reason, each.explanation) for each in verdict.parts)
+    return verdict.decision, verdict.risk, verdict.reason, verdict.explanation, parts
 
 
 def _about_to(want: Want, ready: Ready, go: Go | None) -> Action:

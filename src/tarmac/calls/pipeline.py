@@ -286,7 +286,7 @@ class Pipeline:
                 ready = _edited(ready, permission.edited)
             async with self._checkpoint(call, ready, permission.go):
                 await self._recorder.started(call, ready, permission.go)
-                if why := self._judge.spend(permission, ready):
+                if why := self._judge.spend(permission, ready) or await self._judge.outdated(permission, ready):
                     return _not_done(ready, permission, why)
                 done = await self._act(call, ready, permission)
         return _done(ready, permission, done)

@@ -1,10 +1,11 @@
 """Find out whose process is at the other end of a connection: a person's, or an agent's.
 
-(client address, server address) → the row of /proc/net/tcp → a socket's inode → who has it open → an agent's process?
+(client address, server address) → the row of /proc/net/tcp → its user and inode → who has it open → an agent's process?
 
 unix socket → SO_PEERCRED → the process, and those above it: is one of them an agent's?
 
-An agent must not approve its own commands, even with a token. An agent's processes are those below us, and those that a
+An agent must not approve its own commands, even with a token. Nor may another user of the machine, who can see a token
+on the command line of the browser that was opened with it. An agent's processes are those below us, and those that a
 terminal of any Tarmac has started. The birthmark shows that, their own or a parent's
 (terminals/daemon/peers.py). A connection whose other end is gone is refused too, because a process could send
 a request and exit before we look. Linux only: elsewhere nothing is known, and the token alone counts.
@@ -46,9 +47,11 @@ def peer_of(client: Address, server: Address) -> Peer:
         return Peer.UNKNOWN
     if not (client[0].startswith("127.") or client[0] in ("::1", server[0])):
         return Peer.ELSEWHERE
-    inode = _inode(client, server)
+    inode, user = _socket_at(client, server)
     if not inode:
         return Peer.GONE
+    if user not in _own_users():
+        return Peer.STRANGER
     if (client, inode) in _known:
         return Peer.PERSON
     us = os.getpid()
@@ -56,7 +59,7 @@ def peer_of(client: Address, server: Address) -> Peer:
     below = {each.pid for each in processes.descendants(us)} if holders else set()
     if any(pid in below or refusal(pid, ()) for pid in holders):
         return Peer.AGENT
-    if _inode(client, server) != inode:
+    if _socket_at(client, server)[0] != inode:
         return Peer.GONE
     if len(_known) >= MOST_KNOWN:
         _known.clear()
@@ -83,8 +86,14 @@ def peer_of_socket(connection: socket.socket, *, below_us: bool) -> Peer:
     return Peer.AGENT if below or refusal(pid, ()) else Peer.PERSON
 
 
-def _inode(client: Address, server: Address) -> int:
-    """Of the socket at the client's end; 0: it is closed, or not of this machine."""
+def _own_users() -> tuple[int, ...]:
+    """Whose processes may be the person's: theirs, root's, and those of who ran us with sudo."""
+    sudo = os.environ.get("SUDO_UID", "") if os.geteuid() == 0 else ""
+    return (os.geteuid(), 0, *((int(sudo),) if sudo.isdecimal() else ()))
+
+
+def _socket_at(client: Address, server: Address) -> tuple[int, int]:
+    """The inode and the user of the socket at the client's end; 0: it is closed, or not of this machine."""
     wanted = {
         (_hex4(client), _hex4(server)),
         (_mapped(client), _mapped(server)),
@@ -97,8 +106,8 @@ def _inode(client: Address, server: Address) -> int:
         for row in rows:
             fields = row.split()
             if (fields[1], fields[2]) in wanted:
-                return int(fields[9])
-    return 0
+                return int(fields[9]), int(fields[7])
+    return 0, 0
 
 
 def _hex4(address: Address) -> str:

@@ -3,7 +3,7 @@
 Host     exactly one of our names; a page with another name that resolves to us (DNS rebinding) is refused
 Origin   ours, with the port, or none; a WebSocket and a POST of a browser always have one
 type     a POST is JSON; browsers send other types across origins without a preflight
-peer     no process of an agent, under /api/
+peer     no process of an agent or of another user of this machine, under /api/
 proof    address#t=TOKEN → Access.redeem(token) → proof, kept by the browser → Access.knows(proof)
 
 Tokens live in memory. Of a proof only the SHA-256 is kept, also on disk (run_file.py). So pages go on after the server
@@ -24,6 +24,7 @@ from tarmac.loopback.peer import Peer, peer_of
 
 LARGEST_BODY: Final = 1 << 20
 AGENT_REFUSED: Final = "processes that run in Tarmac's terminals may not use the page"
+STRANGER_REFUSED: Final = "other users of this machine may not use the page"
 HEADERS: Final = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -108,6 +109,8 @@ class Guard:
         match await asyncio.to_thread(peer_of, tuple(client), tuple(server)):
             case Peer.AGENT:
                 return HttpRefusal(403, AGENT_REFUSED, "a person answers in a browser of their own")
+            case Peer.STRANGER:
+                return HttpRefusal(403, STRANGER_REFUSED, "open it as the user who runs Tarmac")
             case Peer.GONE:
                 return HttpRefusal(403, "the process that asked has ended")
         return None
@@ -123,8 +126,6 @@ async def _refuse(send: Send, refusal: HttpRefusal) -> None:
 TOKEN_LASTS: Final = 600.0  # seconds
 PROOF_LASTS: Final = 7 * 86_400.0  # seconds after it was last used
 MOST_PROOFS: Final = 100
-MOST_FAILURES: Final = 20  # wrong tokens in a minute; then none is looked at for the rest of it
-MINUTE: Final = 60.0
 
 
 class Access:
@@ -134,7 +135,6 @@ class Access:
         self._now = now
         self._tokens: dict[str, float] = {}  # a token's digest, until when
         self._proofs = {digest: used for digest, used in proofs if used > now() - PROOF_LASTS}
-        self._failures: list[float] = []
         self.changed: Callable[[], object] = bool  # a proof is new: the disk should know it
 
     def token(self) -> str:
@@ -144,15 +144,12 @@ class Access:
         return made
 
     def takes(self, token: str) -> bool:
-        """Whether a token would be redeemed. A wrong, used or old one counts as a guess."""
-        now = self._now()
-        self._failures = [each for each in self._failures if each > now - MINUTE]
-        if len(self._failures) >= MOST_FAILURES:
-            return False
-        until = self._tokens.get(_digest(token), 0.0)  # by its digest: how long that takes tells nothing of the token
-        if until < now:
-            self._failures.append(now)
-        return until >= now
+        """Whether a token would be redeemed: it is neither wrong, used nor too old.
+
+        Guesses are not counted. Nobody guesses 256 bits, and another user of the machine could lock the person out.
+        """
+        # By its digest: how long that takes tells nothing of the token.
+        return self._tokens.get(_digest(token), 0.0) >= self._now()
 
     def redeem(self, token: str) -> str | None:
         """A proof for a token, which is used up by it; None: it is not taken."""

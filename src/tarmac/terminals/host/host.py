@@ -21,8 +21,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
-from tarmac.errors import BadFrame, ConnectionLost, PlaceUnavailable, TarmacError, Trouble
-from tarmac.paths import private_dir
+from tarmac.errors import BadFrame, ConnectionLost, DirectoryUnavailable, PlaceUnavailable, TarmacError, Trouble
+from tarmac.paths import private_dir, state_dir
 from tarmac.terminals.frames import Frame, FrameParser, encode
 from tarmac.terminals.host.byte_stream import ByteStream, stream_of_pipes, stream_of_socket
 from tarmac.terminals.host.host_session import HostSession
@@ -137,11 +137,17 @@ LONGEST_PATH = 100  # of a socket: the kernel takes 107 bytes
 
 
 def runtime_dir() -> Path:
-    """A private folder for sockets, in $XDG_RUNTIME_DIR if that is there, else in /tmp."""
+    """A private folder for sockets, in $XDG_RUNTIME_DIR if that is there, else in /tmp.
+
+    Another user can make the one in /tmp first. Then it is in the state folder.
+    """
     given = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     if given.is_absolute() and os.access(given, os.W_OK) and len(os.fsencode(given)) < LONGEST_PATH - 40:
         return private_dir(given / "tarmac")
-    return private_dir(Path(f"/tmp/tarmac-run-{os.geteuid()}"))
+    try:
+        return private_dir(Path(f"/tmp/tarmac-run-{os.geteuid()}"))
+    except DirectoryUnavailable:
+        return private_dir(state_dir(os.environ) / "run")
 
 
 def socket_path(session: str) -> Path:
