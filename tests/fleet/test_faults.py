@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 from tests.conftest import lacking
 
-from tarmac.errors import BadFrame, PlaceFailed, PlaceUnavailable, Trouble
+from tarmac.errors import BadFrame, ConnectionLost, PlaceFailed, PlaceUnavailable, Trouble
 from tarmac.fleet import CommandTransport, RemoteMachine, UnixTransport, open_terminals
 from tarmac.fleet import place_connection as client
 from tarmac.terminals.frames import Frame, FrameParser, encode
 from tarmac.terminals.host import host as host_module
 from tarmac.terminals.host import wire_values
-from tarmac.terminals.host.byte_stream import ByteStream, memory_streams
+from tarmac.terminals.host.byte_stream import ByteStream, memory_streams, stream_of_socket
 from tarmac.terminals.host.host import Host
 from tarmac.terminals.host.wire_values import HostFrameKind
 from tarmac.terminals.pool import Pool
@@ -150,6 +150,51 @@ async def test_half_a_frame_and_then_silence(monkeypatch: pytest.MonkeyPatch) ->
         async with RemoteMachine(Fake(encode(Frame(HostFrameKind.WELCOME, 0, {"version": 1}))[:-3])):
             pass
     assert caught.value.trouble is Trouble.SILENT
+
+
+@pytest.mark.parametrize("first", [b"", encode(Frame(HostFrameKind.WELCOME, 0, {"version": 1}))])
+async def test_garbage_through_a_socket(first: bytes, tmp_path: Path) -> None:
+    """F5. At once it is told; in the middle of a session the connection is tried again, and is then lost."""
+    connections = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        parser = FrameParser()
+        if first and connections == 1:
+            while not parser.feed(await reader.read(4096)):
+                pass
+            writer.write(first)
+            while not parser.feed(await reader.read(4096)):  # the call comes after the welcome
+                pass
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_unix_server(answer, tmp_path / "s"):
+        with pytest.raises(PlaceFailed) as caught:
+            async with RemoteMachine(UnixTransport(tmp_path / "s"), patience=0.2) as machine:
+                await machine.load()
+    told = caught.value
+    assert isinstance(told, ConnectionLost) if first else told.trouble is Trouble.GARBAGE  # type: ignore[attr-defined]
+    assert (connections > 1) is bool(first)
+
+
+@pytest.mark.parametrize("data", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x01" + bytes(4) + b"\xff" * 8, b"\x00" * 3])
+async def test_a_host_is_sent_garbage_through_a_socket(data: bytes) -> None:
+    """F5. It ends that connection with a word why, if the bytes can't be a frame; the next client is served."""
+    async with Host() as host:
+        ours, theirs = socket.socketpair()
+        serving = asyncio.ensure_future(host.serve(await stream_of_socket(theirs, first=data[:1])))
+        reader, writer = await asyncio.open_unix_connection(sock=ours)
+        writer.write(data[1:])
+        writer.write_eof()
+        answer = FrameParser().feed(await reader.read())
+        await serving
+        writer.close()
+        whole_garbage = len(data) > 12
+        assert [each.kind for each in answer] == [HostFrameKind.FAILED] * whole_garbage
+        assert [each.kind for each in await conversation(hello())] == [HostFrameKind.WELCOME]
 
 
 class InMemory:

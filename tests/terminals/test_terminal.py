@@ -280,6 +280,26 @@ async def test_events_tell_the_story(tmp_path: Path) -> None:
     assert isinstance(seen[-1], ev.TerminalClosedEvent)
 
 
+async def test_a_listener_hears_only_the_kinds_that_it_wants(tmp_path: Path) -> None:
+    """T32: of a terminal, and of all terminals of a pool, in order with the others, until it leaves."""
+    some: list[ev.TerminalEvent] = []
+    everything: list[ev.TerminalEvent] = []
+    of_pool: list[ev.TerminalEvent] = []
+    async with TerminalRegistry() as terminals:
+        terminals.subscribe(of_pool.append, ev.CommandFinished, ev.TerminalClosedEvent)
+        terminal = await terminals.open(cwd=tmp_path)
+        leave = terminal.subscribe(some.append, ev.CommandStarted, ev.CommandFinished)
+        leave_everything = terminal.subscribe(everything.append)
+        await terminal.run("echo hi")
+        leave()
+        leave_everything()
+        await terminal.run(":")
+    assert [type(each) for each in some] == [ev.CommandStarted, ev.CommandFinished]
+    assert [each for each in everything if isinstance(each, ev.CommandStarted | ev.CommandFinished)] == some
+    assert b"hi\r\n" in b"".join(each.data for each in everything if isinstance(each, ev.DataWritten))
+    assert [type(each) for each in of_pool] == [ev.CommandFinished, ev.CommandFinished, ev.TerminalClosedEvent]
+
+
 async def test_contributed_directories_come_first_in_path(tmp_path: Path) -> None:
     """T33: by name, with a description; the same name again replaces it."""
     async with TerminalRegistry() as terminals:

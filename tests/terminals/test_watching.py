@@ -203,10 +203,10 @@ async def test_what_can_not_be_waited_for_is_refused(tmp_path: Path, wrong: dict
 async def test_a_cancelled_wait_leaves_nothing(tmp_path: Path) -> None:
     async with open_terminal(cwd=tmp_path) as terminal:
         execution = await terminal.start("sleep 1000")
-        before = len(terminal._listeners)
+        before = len(terminal.listeners)
         waits = asyncio.create_task(terminal.waiting_for(pattern="never", timeout=None))
         await asyncio.sleep(0)
         waits.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waits
-        assert (len(terminal._listeners), execution.running) == (before, True)
+        assert (len(terminal.listeners), execution.running) == (before, True)

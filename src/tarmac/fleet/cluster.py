@@ -23,13 +23,13 @@ from typing import Any, Self
 from tarmac.errors import ConnectionLost, PlaceFailed, PlaceUnavailable, Trouble
 from tarmac.fleet.remote_terminal import RemoteMachine
 from tarmac.fleet.transport import Transport
-from tarmac.terminals.events import TerminalClosedEvent, TerminalEvent
+from tarmac.terminals.events import Listeners, TerminalClosedEvent
 from tarmac.terminals.host.byte_stream import ByteStream, MemoryStream, memory_streams
 from tarmac.terminals.host.host import Host
 from tarmac.terminals.open import NewTerminal
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Listener, Terminal
+from tarmac.terminals.terminal import Terminal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +155,14 @@ class ClusterMachine:
     def shell(self, name: str | None) -> Shell:
         return shell_elsewhere(name)
 
-    async def open(self, new: NewTerminal, *, listener: Listener | None = None) -> Terminal:
+    async def open(self, new: NewTerminal, *, listeners: Listeners | None = None) -> Terminal:
         """Open it where there is most room. A node that fails meanwhile is left out, and the next one is tried."""
         while (chosen := choose_node(self.rooms)) is not None:
             node = self._nodes[chosen.name]
             node.opening += 1
             try:
                 async with node.starts:
-                    terminal = await node.machine.open(new, listener=listener)
+                    terminal = await node.machine.open(new, listeners=listeners)
             except PlaceFailed:
                 if node.room.alive:  # no word of the node's: it was this one request
                     raise
@@ -180,11 +180,7 @@ class ClusterMachine:
     def _count(self, node: _Node, terminal: Terminal) -> None:
         node.terminals.add(terminal.id)
 
-        def hear(event: TerminalEvent) -> None:
-            if isinstance(event, TerminalClosedEvent):
-                node.terminals.discard(terminal.id)
-
-        terminal.subscribe(hear)
+        terminal.subscribe(lambda event: node.terminals.discard(event.terminal), TerminalClosedEvent)
 
 
 def _described(rooms: Sequence[NodeRoom]) -> str:
@@ -418,7 +414,7 @@ class RayTransport:
         return RayStream(self._ray, self._actor, number)
 
 
-class RayStream:
+class RayStream(ByteStream):
     """One connection: what is written is sent in order, one call at a time; a read waits in the actor."""
 
     def __init__(self, ray: Any, actor: Any, number: int) -> None:

@@ -257,16 +257,19 @@ class PlaceConnection:
             await stream.aclose()
 
     async def _read(self, stream: ByteStream, parser: FrameParser, frames: list[Frame]) -> None:
+        def take(data: bytes) -> bool:
+            self._heard_at = time.monotonic()
+            for frame in parser.feed(data):
+                self._hear(frame)
+            if self._seen - self._acked >= ACK_EVERY and self._stream is stream:
+                self._acked = self._seen
+                stream.write(encode(Frame(HostFrameKind.ACK, 0, {"seen": self._seen})))
+            return True
+
         try:
             for frame in frames:
                 self._hear(frame)
-            while data := await stream.read():
-                self._heard_at = time.monotonic()
-                for frame in parser.feed(data):
-                    self._hear(frame)
-                if self._seen - self._acked >= ACK_EVERY and self._stream is stream:
-                    self._acked = self._seen
-                    stream.write(encode(Frame(HostFrameKind.ACK, 0, {"seen": self._seen})))
+            await stream.receive(take)
         except BadFrame:  # damaged on the way: a new connection brings it whole
             stream.abort()
 

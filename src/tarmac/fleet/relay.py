@@ -29,6 +29,7 @@ from tarmac.fleet.transport import CommandTransport
 from tarmac.terminals import events
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.environment import QUIET
+from tarmac.terminals.events import Listeners
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.open import NewTerminal, new_id
 from tarmac.terminals.process.processes import Process
@@ -37,7 +38,7 @@ from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Ending
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Listener, Provider, Terminal
+from tarmac.terminals.terminal import Provider, Terminal
 from tarmac.vt.marks import Mark, MarkParser, Query
 
 CONNECT_PATIENCE = 20.0  # seconds until the shell there must answer
@@ -106,7 +107,7 @@ class RelayMachine:
     def shell(self, name: str | None) -> Shell:
         return shell_elsewhere(name)
 
-    async def open(self, new: NewTerminal, *, listener: Listener | None = None) -> Terminal:
+    async def open(self, new: NewTerminal, *, listeners: Listeners | None = None) -> Terminal:
         if new.settings.sandbox is not None:
             raise SandboxUnavailable(
                 f"commands at {self.name} can't be kept in a sandbox from here",
@@ -118,8 +119,8 @@ class RelayMachine:
         except BaseException:
             await terminal.aclose()
             raise
-        if listener is not None:
-            terminal.subscribe(listener)
+        if listeners is not None:
+            terminal.listeners.join(listeners)
         terminal.opened()
         return terminal
 
@@ -383,8 +384,7 @@ class RelayTerminal(Terminal):
             )
         execution.finish(ending)
         self._finished_execution(execution)
-        if self._listeners:
-            self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
+        self._tell_idle()
 
     # Runner: what an Execution asks for
 

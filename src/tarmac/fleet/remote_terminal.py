@@ -19,7 +19,7 @@ from tarmac.fleet.place_connection import PlaceConnection
 from tarmac.fleet.transport import Transport
 from tarmac.terminals import events
 from tarmac.terminals.bell import Bell
-from tarmac.terminals.events import TerminalClosedEvent, TerminalEvent
+from tarmac.terminals.events import Listeners, TerminalClosedEvent, TerminalEvent
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.host.host import TIME_TO_LIVE
 from tarmac.terminals.host.wire_values import (
@@ -39,7 +39,7 @@ from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.result import Ending, Reason
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Listener, Provider, Terminal
+from tarmac.terminals.terminal import Provider, Terminal
 from tarmac.terminals.wait_conditions import Happened, What
 
 if TYPE_CHECKING:
@@ -193,8 +193,7 @@ class RemoteTerminal(Terminal):
         self._moved(ending.cwd)
         execution.finish(ending)
         self._finished_execution(execution)
-        if self._listeners:
-            self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
+        self._tell_idle()
 
     def on_event(self, header: Header) -> None:
         now = time.monotonic()
@@ -438,7 +437,7 @@ class RemoteMachine:
     def shell(self, name: str | None) -> Shell:
         return shell_elsewhere(name)
 
-    async def open(self, new: NewTerminal, *, listener: Listener | None = None) -> Terminal:
+    async def open(self, new: NewTerminal, *, listeners: Listeners | None = None) -> Terminal:
         if new.settings.sandbox is not None:
             raise SandboxUnavailable(
                 f"commands at {self.name} can't be kept in a sandbox from here",
@@ -454,15 +453,14 @@ class RemoteMachine:
             self._terminals.pop(terminal.id, None)
             self.connection.post("close", terminal=terminal.id)
             raise
-        terminal.subscribe(self._heard)
-        if listener is not None:
-            terminal.subscribe(listener)
+        terminal.subscribe(self._closed, TerminalClosedEvent)
+        if listeners is not None:
+            terminal.listeners.join(listeners)
         terminal.opened()
         return terminal
 
-    def _heard(self, event: TerminalEvent) -> None:
-        if isinstance(event, TerminalClosedEvent):
-            self._terminals.pop(event.terminal, None)
+    def _closed(self, event: TerminalEvent) -> None:
+        self._terminals.pop(event.terminal, None)
 
     async def load(self) -> dict[str, object]:
         """How many terminals there are in this session, how many are busy, and the machine's load."""

@@ -10,6 +10,7 @@ host, as long as that host lives.
 
 import asyncio
 import json
+import os
 import shlex
 import sys
 from base64 import b64encode
@@ -21,7 +22,7 @@ from typing import Protocol
 
 from tarmac.errors import ConnectionLost, PlaceFailed, PlaceUnavailable, Trouble
 from tarmac.fleet.carried import BOOTSTRAP, carried_bytes, carried_hash, is_same_python
-from tarmac.terminals.host.byte_stream import MOST, AsyncioStream, ByteStream
+from tarmac.terminals.host.byte_stream import MOST, AsyncioStream, ByteStream, SocketStream
 from tarmac.terminals.host.host import runtime_dir, socket_path
 
 CONNECT_TIMEOUT = 20.0  # seconds, for all of it
@@ -61,7 +62,7 @@ class UnixTransport:
         if self.path is None and new:
             await _start_host(session)
         try:
-            reader, writer = await asyncio.open_unix_connection(path, limit=MOST)
+            _, stream = await asyncio.get_running_loop().create_unix_connection(SocketStream, os.fspath(path))
         except OSError as error:
             if not new and isinstance(error, FileNotFoundError | ConnectionRefusedError):
                 raise ConnectionLost(f"the host at {path} is gone", hint="its terminals ended with it") from None
@@ -72,7 +73,7 @@ class UnixTransport:
             raise PlaceUnavailable(
                 f"{path}: {error.strerror}", trouble=Trouble.UNREACHABLE, hint="is the host there still running?"
             ) from None
-        return AsyncioStream(reader, writer)
+        return stream
 
 
 async def _start_host(session: str) -> None:

@@ -1,7 +1,7 @@
 """What happens in terminals. Subscribe with `terminal.subscribe(listener)`; listeners must not block."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,11 +109,51 @@ class BecameIdle(TerminalEvent):
     """At its prompt, nobody's turn."""
 
 
-def tell(listeners: "Iterable[Callable[[TerminalEvent], None]]", event: TerminalEvent) -> None:
-    """Call each with `event`. One that fails is the event loop's to report: no terminal stops for a viewer's fault."""
-    for listener in listeners:
-        try:
-            listener(event)
-        except Exception as error:
-            message = f"a listener failed at {type(event).__name__} of terminal {event.terminal}"
-            asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})
+Listener = Callable[[TerminalEvent], None]
+Kind = type[TerminalEvent]
+
+
+class Listeners:
+    """Who is told of which events: of one terminal, or of all terminals of a pool."""
+
+    def __init__(self) -> None:
+        self._all: list[tuple[Listener, tuple[Kind, ...]]] = []
+        self._of_pool: Listeners | None = None
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, listener: Listener, *kinds: Kind) -> Callable[[], None]:
+        """Tell `listener` of events of these kinds, or without any of all; the returned function ends that."""
+        entry = (listener, kinds)
+        self._all.append(entry)
+
+        def remove() -> None:
+            if entry in self._all:
+                self._all.remove(entry)
+
+        return remove
+
+    def join(self, pool: "Listeners") -> None:
+        """From now on the pool's listeners are told, too, and before all others."""
+        self._of_pool = pool
+
+    def want(self, kind: Kind) -> bool:
+        """Whether anybody is told of such an event. Else it need not be made."""
+        for _, kinds in self._all:
+            if not kinds or kind in kinds:
+                return True
+        return self._of_pool is not None and self._of_pool.want(kind)
+
+    def tell(self, event: TerminalEvent) -> None:
+        """Call them. One that fails is the event loop's to report: no terminal stops for a viewer's fault."""
+        if self._of_pool is not None:
+            self._of_pool.tell(event)
+        for listener, kinds in self._all[:]:
+            if kinds and type(event) not in kinds:
+                continue
+            try:
+                listener(event)
+            except Exception as error:
+                message = f"a listener failed at {type(event).__name__} of terminal {event.terminal}"
+                asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})

@@ -189,8 +189,7 @@ class PipeTerminal(Terminal):
         ending = Ending(reason=reason, evidence="waitpid", cwd=self.cwd, exit_code=code, signal=max(-status, 0))
         execution.finish(ending)
         self._finished_execution(execution)
-        if self._listeners:
-            self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
+        self._tell_idle()
 
     def _compact(self, execution: Execution, process: RunningProgram) -> None:
         process.outlet.pause()

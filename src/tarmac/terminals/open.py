@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol
 from tarmac.errors import BadRequest
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory, nearest_existing
+from tarmac.terminals.events import Listener, Listeners
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import OnTimeout, Sandbox, Settings, check_command
@@ -23,7 +24,7 @@ from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import DEFAULT, Default, Listener, Origin, Provider, Terminal
+from tarmac.terminals.terminal import DEFAULT, Default, Origin, Provider, Terminal
 
 if TYPE_CHECKING:
     from tarmac.terminals.answers import Answers
@@ -61,8 +62,11 @@ async def open_terminal(
         settings = replace(settings or Settings(), outlive=outlive)
     if outlive and settings is not None:
         check_can_outlive(settings)
+    listeners = Listeners()
+    if listener is not None:
+        listeners.add(listener)
     terminal = await make_terminal(
-        cwd=cwd, shell=shell, arguments=arguments, provider=provider, settings=settings, name=name, listener=listener
+        cwd=cwd, shell=shell, arguments=arguments, provider=provider, settings=settings, name=name, listeners=listeners
     )
     async with terminal:
         yield terminal
@@ -88,7 +92,7 @@ async def make_terminal(
     origin: Origin = "agent",
     task: TaskId | None = None,
     environ: Mapping[str, str] | None = None,
-    listener: Listener | None = None,
+    listeners: Listeners | None = None,
     id: TerminalId | None = None,
     without: str = "",
 ) -> Terminal:
@@ -126,8 +130,8 @@ async def make_terminal(
         why = error.what
         terminal = make(ExecTerminal)
         await terminal.open()
-    if listener:
-        terminal.subscribe(listener)
+    if listeners is not None:
+        terminal.listeners.join(listeners)
     terminal.opened()
     if why and provider == "pty":
         assert isinstance(terminal, ExecTerminal)
@@ -208,7 +212,7 @@ class Machine(Protocol):
     def shell(self, name: str | None) -> Shell:
         """The shell of that name, or the default one."""
 
-    async def open(self, new: NewTerminal, *, listener: Listener | None = None) -> Terminal:
+    async def open(self, new: NewTerminal, *, listeners: Listeners | None = None) -> Terminal:
         """Open a terminal that the caller must close with `aclose()`."""
 
 
@@ -231,7 +235,7 @@ class ThisMachine:
             self._shells[wanted] = find_shell(name)
         return self._shells[wanted]
 
-    async def open(self, new: NewTerminal, *, listener: Listener | None = None) -> Terminal:
+    async def open(self, new: NewTerminal, *, listeners: Listeners | None = None) -> Terminal:
         return await make_terminal(
             cwd=new.cwd,
             shell=new.shell,
@@ -242,6 +246,6 @@ class ThisMachine:
             origin=new.origin,
             task=new.task,
             environ=new.environ,
-            listener=listener,
+            listeners=listeners,
             without=new.without,
         )

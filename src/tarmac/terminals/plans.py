@@ -21,6 +21,7 @@ from tarmac.errors import BadRequest, InputClosed, ShellFailed, TarmacError
 from tarmac.events import TaskId
 from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals.environment import COOKIE
+from tarmac.terminals.events import Listener
 from tarmac.terminals.exec import Outlet, PipeTerminal, RunningProgram
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.open import new_id
@@ -28,7 +29,6 @@ from tarmac.terminals.process import processes
 from tarmac.terminals.process.child import Child, used_up
 from tarmac.terminals.result import Ending, Reason, Result
 from tarmac.terminals.settings import Settings, Wrapped
-from tarmac.terminals.terminal import Listener
 
 if TYPE_CHECKING:
     from tarmac.terminals.process.confinement import Confined, ConfinementRules

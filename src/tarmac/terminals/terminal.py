@@ -20,6 +20,7 @@ from tarmac.paths import check_directory
 from tarmac.terminals import events
 from tarmac.terminals.answers import Answers, answers_of, run_answering
 from tarmac.terminals.bell import Alarm
+from tarmac.terminals.events import Listener
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.output.follow import Gap
 from tarmac.terminals.output.spool import Spools
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
 Provider = Literal["pty", "exec"]
 Origin = Literal["agent", "person", "system"]
-Listener = Callable[[events.TerminalEvent], None]
 
 MOST_UNREAD = 50
 MOST_HISTORY = 1000
@@ -102,7 +102,7 @@ class Terminal(ABC):
         self._finished: deque[Execution] = deque(maxlen=MOST_UNREAD)
         self.tape = Tape(rows=settings.rows, columns=settings.columns)
         self.screen = TerminalScreen(self.tape)
-        self._listeners: list[Listener] = []
+        self.listeners = events.Listeners()
         self._numbers = 0
         self._turn = asyncio.Lock()
         self.alarm = Alarm()
@@ -329,7 +329,7 @@ class Terminal(ABC):
 
     def tell_quality(self) -> None:
         """Tell that its quality has changed."""
-        if self._listeners:
+        if self.listeners.want(events.ShellIntegrationChanged):
             self._emit(events.ShellIntegrationChanged(at=time.monotonic(), terminal=self.id, quality=self.quality))
 
     def _guard(self) -> None:
@@ -412,23 +412,21 @@ class Terminal(ABC):
 
     # Events
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with every event from now on; the returned function ends that."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
+    def subscribe(self, listener: Listener, *kinds: events.Kind) -> Callable[[], None]:
+        """Call `listener` with events from now on: all, or those of `kinds`. The returned function ends that."""
+        return self.listeners.add(listener, *kinds)
 
     def _emit(self, event: events.TerminalEvent) -> None:
-        events.tell(self._listeners[:], event)
+        self.listeners.tell(event)
+
+    def _tell_idle(self) -> None:
+        if self.listeners.want(events.BecameIdle):
+            self._emit(events.BecameIdle(at=time.monotonic(), terminal=self.id))
 
     def _wrote(self, data: bytes) -> None:
         """Viewers see `data`."""
         self.tape.write(data)
-        if self._listeners:
+        if self.listeners.want(events.DataWritten):
             self._emit(events.DataWritten(at=time.monotonic(), terminal=self.id, data=data))
 
     # Executions
@@ -460,7 +458,7 @@ class Terminal(ABC):
             return execution
         self.last_command = command
         self.used_at = execution.started_at
-        if self._listeners:
+        if self.listeners.want(events.CommandStarted):
             self._emit(
                 events.CommandStarted(
                     at=execution.started_at,
@@ -504,7 +502,7 @@ class Terminal(ABC):
                 duration,
             )
         )
-        if self._listeners:
+        if self.listeners.want(events.CommandFinished):
             self._emit(
                 events.CommandFinished(
                     at=now,
@@ -522,7 +520,7 @@ class Terminal(ABC):
         if cwd is None or cwd is self.cwd:
             return
         before, self.cwd = self.cwd, cwd  # the same object from now on: to compare paths takes longer than to move
-        if cwd != before and self._listeners:
+        if cwd != before and self.listeners.want(events.DirectoryChanged):
             self._emit(events.DirectoryChanged(at=time.monotonic(), terminal=self.id, cwd=cwd))
 
     def _check_open(self) -> None:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tarmac.terminals.execution import Execution, Runner
 
 
-Listener = Callable[[events.TerminalEvent], None]
 What = Literal["ended", "pattern", "input", "quiet", "port", "closed", "timeout"]
 
 KEPT = 8 << 10  # characters that were searched in vain: a match may begin in them

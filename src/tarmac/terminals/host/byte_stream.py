@@ -4,7 +4,9 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, cast
+
+from tarmac.terminals.bell import Bell
 
 MOST = 256 << 10  # bytes that a read returns at most
 
@@ -13,6 +15,11 @@ class ByteStream(Protocol):
     """One connection. `read` returns b"" once, at its end. A broken connection looks like one that ended."""
 
     async def read(self) -> bytes: ...
+    async def receive(self, take: Callable[[bytes], bool]) -> None:
+        """Call `take` with all that comes, until the end, or until it returns False."""
+        while (data := await self.read()) and take(data):
+            pass
+
     def write(self, data: bytes) -> None:
         """Queue `data` to be sent. After the end of the connection it is discarded."""
 
@@ -26,8 +33,94 @@ class ByteStream(Protocol):
         """Send what is left, within a moment, and end it."""
 
 
-class AsyncioStream:
-    """Over an asyncio reader and writer: sockets, and the pipes of a child process."""
+class SocketStream(asyncio.Protocol, ByteStream):
+    """Over a socket. What comes is taken at once: to wake a task for it costs as much as to read it."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._unread = bytearray()
+        self._take: Callable[[bytes], bool] | None = None
+        self._error: Exception | None = None
+        self._ended = self._full = False
+        self._news = Bell()  # bytes, room to write, or the end
+
+    # What the event loop tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._take is None:
+            self._unread += data
+            if len(self._unread) > MOST and self._transport is not None:
+                self._transport.pause_reading()
+            self._news.ring()
+            return
+        try:
+            more = self._take(data)
+        except Exception as error:
+            self._error, more = error, False
+        if not more:
+            self._end()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        self._news.ring()
+
+    def _end(self) -> None:
+        self._ended, self._take = True, None
+        self._news.ring()
+
+    # What its owner does
+
+    async def read(self) -> bytes:
+        while not self._unread and not self._ended:
+            await self._news.wait()
+        data = bytes(self._unread)
+        self._unread.clear()
+        if self._transport is not None:
+            self._transport.resume_reading()
+        return data
+
+    async def receive(self, take: Callable[[bytes], bool]) -> None:
+        if self._unread and not take(await self.read()):
+            return
+        if not self._ended:
+            self._take = take
+        while not self._ended:
+            await self._news.wait()
+        if self._error is not None:
+            raise self._error
+
+    def write(self, data: bytes) -> None:
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    async def drain(self) -> None:
+        while self._full and not self._ended:
+            await self._news.wait()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    async def aclose(self) -> None:
+        try:
+            async with asyncio.timeout(1.0):
+                await self.drain()
+        except TimeoutError:
+            pass
+        self.abort()
+
+
+class AsyncioStream(ByteStream):
+    """Over an asyncio reader and writer: pipes, and those of a child process."""
 
     def __init__(
         self,
@@ -81,10 +174,12 @@ class AsyncioStream:
             ended()
 
 
-async def stream_of_socket(sock: socket.socket, *, first: bytes = b"") -> AsyncioStream:
+async def stream_of_socket(sock: socket.socket, *, first: bytes = b"") -> SocketStream:
     """Over a connected socket. `first` was read from it already."""
-    reader, writer = await asyncio.open_unix_connection(sock=sock, limit=MOST)
-    return AsyncioStream(reader, writer, first=first)
+    _, stream = await asyncio.get_running_loop().create_unix_connection(SocketStream, sock=sock)
+    if first:
+        stream.data_received(first)
+    return stream
 
 
 async def stream_of_pipes(reads: int, writes: int, *, ended: Callable[[], None] | None = None) -> AsyncioStream:
@@ -99,7 +194,7 @@ async def stream_of_pipes(reads: int, writes: int, *, ended: Callable[[], None] 
     return AsyncioStream(reader, writer, ended=ended)
 
 
-class MemoryStream:
+class MemoryStream(ByteStream):
     """One end of a connection within this process; see `memory_streams`."""
 
     def __init__(self) -> None:

@@ -68,19 +68,23 @@ class Host:
         """Serve one connection to its end. Its session outlives it."""
         parser = FrameParser()
         session: HostSession | None = None
+
+        def take(data: bytes) -> bool:
+            nonlocal session
+            for frame in parser.feed(data):
+                if session is not None:
+                    session.receive(frame)
+                elif frame.kind == HostFrameKind.HELLO:
+                    session = self._session(frame.header)
+                    session.attach(stream, frame.header)
+                    patience.reschedule(None)
+            return session is None or not session.over
+
         try:
             async with asyncio.timeout(HELLO_PATIENCE) as patience:
-                while data := await stream.read():
-                    for frame in parser.feed(data):
-                        if session is not None:
-                            session.receive(frame)
-                        elif frame.kind == HostFrameKind.HELLO:
-                            session = self._session(frame.header)
-                            session.attach(stream, frame.header)
-                            patience.reschedule(None)
-                    if session is not None and session.over:
-                        await asyncio.shield(self._end(session))
-                        return
+                await stream.receive(take)
+            if session is not None and session.over:
+                await asyncio.shield(self._end(session))
         except TarmacError as error:  # the client is told, if it still listens
             stream.write(encode(Frame(HostFrameKind.FAILED, 0, error_to_wire(error))))
         except TimeoutError:
@@ -327,6 +331,7 @@ async def _serve_one(host: Host, connection: socket.socket) -> None:
         return
     finally:
         loop.remove_reader(connection)
+    stream: ByteStream
     if first == HANDED and len(fds) == 2:
         stream = await stream_of_pipes(fds[0], fds[1], ended=connection.close)
     elif first and not fds:

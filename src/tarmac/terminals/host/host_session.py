@@ -50,6 +50,14 @@ from tarmac.terminals.terminal import Provider, Terminal
 READ_SIZE = 128 << 10
 HOST_MEMORY = 64 << 10  # of a command's output: the client has the rest
 
+TOLD = (
+    events.AwaitingInput,
+    events.ShellEnded,
+    events.ShellReplaced,
+    events.NoShellIntegration,
+    events.TerminalClosedEvent,
+)
+
 Reply = tuple[dict[str, object], bytes]
 
 
@@ -215,7 +223,7 @@ class HostSession:
             await terminal.aclose()
             raise PlaceFailed("the session is over")
         self.terminals[id] = terminal
-        terminal.subscribe(lambda event: self._hear(id, event))
+        terminal.subscribe(lambda event: self._hear(id, event), *TOLD)
         return {
             "cwd": path_text(terminal.cwd),
             "shell": terminal.shell.path,

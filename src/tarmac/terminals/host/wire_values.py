@@ -7,7 +7,6 @@ has received, and the other side sends the rest again. OUTPUT has an offset, so 
 """
 
 import os
-import time
 from collections.abc import Mapping
 from dataclasses import fields
 from enum import IntEnum
@@ -119,20 +118,18 @@ def settings_from_wire(given: Header) -> Settings:
 
 
 def ending_to_wire(execution: Execution) -> dict[str, object]:
+    """What is as usual is left out."""
     ending = execution.ending
     assert ending is not None
-    return {
-        "reason": ending.reason,
-        "evidence": ending.evidence,
-        "cwd": path_text(ending.cwd),
-        "exit_code": ending.exit_code,
-        "pipestatus": list(ending.pipestatus),
+    told = {"reason": ending.reason, "evidence": ending.evidence, "cwd": path_text(ending.cwd)}
+    unusual = {
+        "pipestatus": ending.pipestatus,
         "notes": [*execution.notes, *ending.notes],
         "signal": ending.signal,
         "fresh_shell": execution.fresh_shell,
         "forged_marks": execution.forged_marks,
-        "duration": (execution.ended_at or time.monotonic()) - execution.started_at,
     }
+    return {**told, "exit_code": ending.exit_code, **{name: value for name, value in unusual.items() if value}}
 
 
 def ending_from_wire(given: Header) -> Ending:

@@ -30,6 +30,7 @@ from tarmac.errors import (
 )
 from tarmac.events import TaskId
 from tarmac.terminals import events
+from tarmac.terminals.events import Listener
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.open import Machine, NewTerminal, ThisMachine, check_can_outlive
 from tarmac.terminals.output.follow import cool, is_hot, unread_output
@@ -40,9 +41,16 @@ from tarmac.terminals.result import Result
 from tarmac.terminals.settings import PathContribution, Settings
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Listener, Origin, Provider, Terminal
+from tarmac.terminals.terminal import Origin, Provider, Terminal
 
 MOST_SWITCHES = 20  # remembered of each terminal
+HEARD = (
+    events.CommandStarted,
+    events.CommandFinished,
+    events.BecameIdle,
+    events.ShellEnded,
+    events.TerminalClosedEvent,
+)
 
 
 class Prepared(Enum):
@@ -110,7 +118,8 @@ class Pool:
         )
         self._no_integration: dict[TaskId | None, str] = {}  # tasks whose commands use `exec` instead, and why
         self._paths: dict[str, PathContribution] = {}
-        self._listeners: list[Listener] = []
+        self._listeners = events.Listeners()
+        self._listeners.add(self._heard, *HEARD)
         self._closed = False
 
     async def __aenter__(self) -> Self:
@@ -207,7 +216,7 @@ class Pool:
         request = LeaseRequest(cwd=terminal.cwd, task=terminal.task, until=Until.CLOSED)
         entry = self._entries.add(terminal, lease=Lease(request=request, ready=True), why=f"{terminal.id} {why}")
         entry.users = frozenset({terminal.task})
-        terminal.subscribe(self._on_event)
+        terminal.listeners.join(self._listeners)
         terminal.opened()
 
     def release(self, terminal: Terminal) -> None:
@@ -342,13 +351,15 @@ class Pool:
             prepared = await prepare(entry, lease)
         except NoIntegration as error:
             self._no_integration[request.task] = error.what
-            self._tell(events.NoShellIntegration(at=time.monotonic(), terminal=entry.terminal.id, why=error.what))
+            self._listeners.tell(
+                events.NoShellIntegration(at=time.monotonic(), terminal=entry.terminal.id, why=error.what)
+            )
             prepared = Prepared.LOST
         match prepared:
             case Prepared.READY:
                 entry.why = lease.why
                 if lease.choice is None:  # it was warm: from now on it is visible
-                    entry.terminal.subscribe(self._on_event)
+                    entry.terminal.listeners.join(self._listeners)
                     entry.terminal.opened()
                 return entry
             case Prepared.HELD:
@@ -371,7 +382,7 @@ class Pool:
             task=request.task,
             without=request.no_integration,
         )
-        terminal = await self.machine.open(new, listener=self._on_event)
+        terminal = await self.machine.open(new, listeners=self._listeners)
         if self._closed:
             await terminal.aclose()
             self._check_open()
@@ -417,13 +428,10 @@ class Pool:
             self._queue.serve()
         self._cleanup.watch_idle()
 
-    def _on_event(self, event: events.TerminalEvent) -> None:
-        if not isinstance(event, events.DataWritten) and (entry := self._entries.get(event.terminal)) is not None:
-            self._note(entry, event)
-        if self._listeners:
-            self._tell(event)
-
-    def _note(self, entry: Entry, event: events.TerminalEvent) -> None:
+    def _heard(self, event: events.TerminalEvent) -> None:
+        """One of HEARD."""
+        if (entry := self._entries.get(event.terminal)) is None:
+            return
         match event:
             case events.CommandStarted():  # for the task of the lease: the terminal may be released in the block
                 user = entry.terminal.task if entry.lease is None else entry.lease.request.task
@@ -559,18 +567,9 @@ class Pool:
     def path_contributions(self) -> tuple[PathContribution, ...]:
         return tuple(self._paths.values())
 
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with every event of every terminal. The returned function ends that."""
-        self._listeners.append(listener)
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
-
-    def _tell(self, event: events.TerminalEvent) -> None:
-        events.tell(self._listeners[:], event)
+    def subscribe(self, listener: Listener, *kinds: events.Kind) -> Callable[[], None]:
+        """Call `listener` with events of every terminal: all, or those of `kinds`. The returned function ends that."""
+        return self._listeners.add(listener, *kinds)
 
 
 def _closed() -> Exception:

@@ -243,8 +243,8 @@ class CommandTracker:
         self._terminal.keyboard.prompt(session, turn)
         if turn == "ours":
             self._terminal._released.ring()
-            if self._terminal.current is None and self._terminal._listeners and number != self.internal:
-                self._terminal._emit(events.BecameIdle(at=time.monotonic(), terminal=self._terminal.id))
+            if self._terminal.current is None and number != self.internal:
+                self._terminal._tell_idle()
 
     def _ended_by_prompt(
         self, begun: Begun, session: Session, status: int, pipestatus: tuple[int, ...], *, sure: bool
