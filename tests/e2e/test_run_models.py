@@ -98,7 +98,8 @@ async def test_a_key_that_is_refused_ends_the_task_with_words(tmp_path: Path) ->
     async with serving(refusal(401, {"message": f"invalid key {KEY}"})) as server:
         code, out, err = await run(server, WAYS[0], tmp_path)
     assert code == 1
-    assert "check the key for anthropic" in err
+    assert [line.split(":")[0] for line in err.splitlines()] == ["tarmac", "  hint", "  hint"], "each once, on its line"
+    assert "check the key for anthropic" in err.splitlines()[1]
     assert KEY not in out + err
 
 

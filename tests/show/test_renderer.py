@@ -300,10 +300,13 @@ def test_a_request_that_failed_is_told_with_when_it_is_tried_again() -> None:
     """S6: a visible countdown."""
     r = RequestId("r")
     renderer = TaskRenderer(SCREEN)
-    told = renderer.event(e.RequestFailed(at=1.0, request=r, what="overloaded", status=529, retry_in=4.0))
+    failed = e.RequestFailed(at=1.0, request=r, what="overloaded", hint="ask less", status=529, retry_in=4.0)
+    told = renderer.event(failed)
     assert plain(told) == "! the model did not answer: overloaded (529); again in 4 s\n"
     renderer.signal(s.RetryCounted(request=r, seconds=3.0))
     assert renderer.live(60) == ["• again in 3 s"]
+    told = renderer.event(dataclasses.replace(failed, retry_in=None))
+    assert plain(told).strip() == "! the model did not answer: overloaded (529)\n  hint: ask less"
 
 
 def test_the_end_has_the_result_and_what_it_cost() -> None:

@@ -187,7 +187,7 @@ class EditorSession:
         """Say it and wait until the task stands; the stop reason."""
         ended = await self._until_it_stands(await self._say(said, self._expanded(said.text)))
         if ended is not None and ended.why == "failed":
-            raise Refused(INTERNAL_ERROR, ended.text or "the task failed")
+            raise Refused(INTERNAL_ERROR, ended.told or "the task failed")
         return {"stopReason": _STOPS.get(ended.why, "end_turn") if ended else "end_turn"}
 
     async def accept(self, said: EditorPrompt, blocks: object) -> PeerReply:
@@ -221,7 +221,7 @@ class EditorSession:
             try:
                 ended = await self._until_it_stands(self._run)
                 idle = {"stopReason": _STOPS.get(ended.why, "end_turn") if ended else "end_turn"}
-                failed = (ended.text or "the task failed") if ended and ended.why == "failed" else ""
+                failed = (ended.told or "the task failed") if ended and ended.why == "failed" else ""
             except Exception as error:  # a fault of ours: the editor must not wait for the end of this turn
                 failed = f"{type(error).__name__}: {error}"
             if failed:

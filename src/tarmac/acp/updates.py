@@ -114,8 +114,9 @@ class Updates:
             case e.QuestionAsked(ask="followup", text=text, choices=choices):
                 listed = "".join(f"\n{n}. {choice}" for n, choice in enumerate(choices, 1))
                 return [chunk("agent_message_chunk", f"{text}{listed}")]
-            case e.RequestFailed(what=what, retry_in=None):
-                return [chunk("agent_message_chunk", f"The model could not be reached: {what}\n")]
+            case e.RequestFailed(what=what, hint=hint, retry_in=None):
+                told = f"{what}\n{hint}" if hint else what
+                return [chunk("agent_message_chunk", f"The model could not be reached: {told}\n")]
             case e.Noted(what="error" | "notice", text=text):
                 return [chunk("agent_thought_chunk", f"{text}\n")]
         return []

@@ -509,7 +509,7 @@ def tell_end(
 ) -> None:
     """The last words: how it ended, and how one goes on. `denied`: calls that nobody could allow; some `critical`."""
     if as_json:
-        end = {"end": ended.why, "text": ended.text, "task": task.id, "exit_status": status_of(ended)}
+        end = {"end": ended.why, "text": ended.told, "task": task.id, "exit_status": status_of(ended)}
         screen.say(json.dumps(end) + "\n")
         return
     sys.stdout.flush()
@@ -519,7 +519,8 @@ def tell_end(
         sys.stderr.write(f"  hint: {after}\n")
     elif ended.why not in ("completed", "idle"):
         what = said.get(ended.why, "" if text else "a limit is reached")
-        complain(": ".join(each for each in (what, text) if each), hint=after)
+        hints = [ended.hint] if text and ended.hint else []
+        complain(": ".join(each for each in (what, text) if each), hint="\n  hint: ".join([*hints, after]))
     if denied:
         calls = f"{denied} call{'s were' if denied > 1 else ' was'} denied: nobody is here to be asked"
         hint = "--auto edits, workspace or all says what may be done without asking; on a terminal you are asked"

@@ -458,7 +458,7 @@ class RunningApp:
             level=task.level,
             questions=() if task.metadata.parent in self.open else task.questions,  # those are in its parent's row
             queue=task.queue,
-            trouble=ended.text if ended is not None and ended.why == "failed" else "",
+            trouble=ended.told if ended is not None and ended.why == "failed" else "",
             can_try=bool(self._can_try),
         )
 

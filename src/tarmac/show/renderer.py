@@ -33,12 +33,11 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
             text = text.removeprefix("[ERROR] ")
             said = text if past else text.partition(". ")[0].rstrip(".")  # the rest is advice for the model
             return MAGENTA, f"! the model is told: {said}"
-        case e.RequestFailed(what=what, status=status, retry_in=wait):
+        case e.RequestFailed(what=what, status=status, hint=hint, retry_in=wait):
             code = f" ({status})" if status and str(status) not in what else ""
-            return (
-                RED,
-                f"! the model did not answer: {what}{code}{'' if wait is None else f'; again in {math.ceil(wait)} s'}",
-            )
+            advice = f"\n  hint: {hint}" if hint else ""
+            then = advice if wait is None else f"; again in {math.ceil(wait)} s"
+            return RED, f"! the model did not answer: {what}{code}{then}"
         case e.Noted(what=what, text=text):
             return RED if what == "error" else MAGENTA, f"! {text}"
         case e.ModeSwitched(mode=mode, why=why):

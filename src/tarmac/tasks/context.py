@@ -33,6 +33,12 @@ class Ended:
 
     why: Why
     text: str = ""
+    hint: str = ""  # what a person can do about it
+
+    @property
+    def told(self) -> str:
+        """Text and hint."""
+        return f"{self.text}\n  hint: {self.hint}" if self.hint else self.text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

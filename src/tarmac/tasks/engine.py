@@ -169,7 +169,7 @@ class Engine:
             self._stop = self._stop or ended  # from here on there is nothing to stop
             return await self._finish(self._stop if self._stop.why == "aborted" else ended)
         except StateUnavailable as error:
-            return Ended("failed", str(error))
+            return Ended("failed", error.what, error.hint)
 
     async def _begin(self) -> Ended | None:
         """Record that this process runs the task, and find out what became of calls that were cut off."""

@@ -190,6 +190,7 @@ class RequestFailed(TaskEvent):
     request: RequestId
     what: str
     status: int | None = None  # of HTTP; None: no connection
+    hint: str = ""  # what a person can do about it
     retry_in: float | None = None  # seconds; None: not by itself
     usage: Usage = NO_USAGE  # what it took nevertheless
     cost: float | None = 0.0

@@ -287,8 +287,9 @@ class Requests:
         failed = RequestFailed(
             at=now(),
             request=request,
-            what=str(error),
+            what=error.what,
             status=error.status,
+            hint=error.hint,
             retry_in=wait,
             usage=error.usage,
             cost=cost,
@@ -302,17 +303,19 @@ class Requests:
             await self._count_down(request, wait)
             return None
         if not state.attended:
-            return Ended("failed", str(error))
+            return Ended("failed", error.what, error.hint)
         answered = await self._questions.ask(
             "api_req_failed", f"{error}\nAsk again?", timeout=state.context.settings.approval_timeout, follows=words
         )
-        return None if answered.answer in (AnswerKind.YES, AnswerKind.MESSAGE) else Ended("failed", str(error))
+        return (
+            None if answered.answer in (AnswerKind.YES, AnswerKind.MESSAGE) else Ended("failed", error.what, error.hint)
+        )
 
     async def _shortened(self, request: RequestId, error: ModelError, prompt: Prompt) -> bool:
         """Shorten a request that the provider refused as too long. False if nothing more can be left out."""
         if not await self._condenser.refused(prompt):
             return False
-        failed = RequestFailed(at=now(), request=request, what=str(error), status=error.status, retry_in=0.0)
+        failed = RequestFailed(at=now(), request=request, what=error.what, status=error.status, retry_in=0.0)
         await self._state.append(failed)
         return True
 

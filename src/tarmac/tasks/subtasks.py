@@ -238,7 +238,7 @@ class Subtasks:
                     await asyncio.shield(remove_worktree(state.context.workspace, started.workspace))
             raise
         told = await self._merged(started) if started.workspace else ""
-        text = result if result is not None else f"It ended without a result: {ended.text or ended.why}"
+        text = result if result is not None else f"It ended without a result: {ended.told or ended.why}"
         finished = SubtaskFinished(
             at=now(),
             child=started.child,

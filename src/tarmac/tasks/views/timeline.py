@@ -111,8 +111,9 @@ class Timeline:
         match event:
             case e.ModelTold(about="mistake", text=text):
                 return self._new(event, "error", text)
-            case e.RequestFailed(request=request, what=what, retry_in=None):
-                return [*self._change(("request", request), state="failed"), *self._new(event, "error", what)]
+            case e.RequestFailed(request=request, what=what, hint=hint, retry_in=None):
+                told = f"{what}\n  hint: {hint}" if hint else what
+                return [*self._change(("request", request), state="failed"), *self._new(event, "error", told)]
             case e.RequestFailed(request=request, what=what):
                 failed = self._change(("request", request), state="failed")
                 return [*failed, *self._put(("retry", request), event, "api_req_retried", what)]
