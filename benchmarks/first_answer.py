@@ -42,7 +42,8 @@ def measure(*, quick: bool) -> Iterator[Row]:
         script = home / "script.toml"
         script.write_text('[[turn]]\ntext = "Hello."\n')
         env["TARMAC_MODEL"] = f"scripted/{script}"
-        new = _request(2, "session/new", {"cwd": str(home), "mcpServers": []})
+        (project := home / "project").mkdir()
+        new = _request(2, "session/new", {"cwd": str(project), "mcpServers": []})
         commands: dict[str, Callable[[], float]] = {
             "import": lambda: _import(env),
             "mcp": lambda: _answered(MCP, [MCP_HELLO], env),

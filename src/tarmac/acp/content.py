@@ -14,11 +14,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from tarmac.errors import BadRequest
 from tarmac.models.messages import Image, Text
-from tarmac.tasks.events import ToolFinished
+
+if TYPE_CHECKING:  # this is loaded before the first answer, and the events of tasks are not
+    from tarmac.tasks.events import ToolFinished
 
 MOST_PICTURES: Final = 20
 LARGEST_PICTURE: Final = 20 << 20
@@ -164,7 +166,7 @@ def console(text: str, total: int) -> Update:
     return content(fenced(shown, "console"))
 
 
-def text_of(finished: ToolFinished) -> str:
+def text_of(finished: "ToolFinished") -> str:
     words = [
         part.text if isinstance(part, Text) else "[an image]"
         for part in finished.content
