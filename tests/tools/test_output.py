@@ -75,6 +75,41 @@ def test_each_runner_tells_its_counts_and_places(name: str, summary: str, places
     assert all(each.text for each in run.failures)
 
 
+HARD = {  # every failure of the file that was run, in words of its own: `t` printed what looks like a failure
+    "pytest": "bad p[2] p[a p[a::b] p[\\xe9 raise custom exit nomsg xp out m sub sub u timeout_like setup teardown",
+    "unittest": "sub sub u",
+    "vitest": "b.test.ts d.test.ts sum throws obj async timeout prints f 2 Unhandled",
+    "jest": "sum throws obj timeout prints b.test.js c.test.js",
+    "cargo": "bad multi res sp sp2 unw thr",
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pytest-colours", "pytest-xdist", "pytest-no-summary", "unittest-subtests", "vitest-colours", "jest-colours",
+        "cargo-colours", "cargo-nocapture",
+    ],
+)  # fmt: skip
+def test_no_failure_is_lost_and_none_is_invented(name: str) -> None:
+    """T29: with colours, in parallel, with subtests, values with ` - ` and `::`, and tests that print failures."""
+    run = run_of(name)
+    words = [f"{each.name} {each.place}" for each in run.failures]
+    wanted = HARD[name.partition("-")[0]].split()
+    for word in wanted:
+        assert any(re.search(rf"(?<![A-Za-z0-9]){re.escape(word)}(?!\w)", each) for each in words), word
+    assert len(words) == len(wanted) and run.failed <= len(wanted)
+    assert not any("fake" in each for each in words)
+
+
+def test_tests_of_the_same_name_keep_their_places() -> None:
+    """T29."""
+    assert [(each.name, each.place, each.text) for each in run_of("pytest-two-files").failures] == [
+        ("one/test_one.py::test_same", "one/test_one.py:2", "AssertionError: assert 'one' == ''"),
+        ("two/test_two.py::test_same", "two/test_two.py:2", "AssertionError: assert 'two' == ''"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("name", "first", "count"),
     [
@@ -87,6 +122,10 @@ def test_each_runner_tells_its_counts_and_places(name: str, summary: str, places
         ("ruff", ("broken.py:1:7", "error", "invalid-syntax"), 5),
         ("ruff-concise", ("broken.py:1:7", "error", "invalid-syntax"), 5),
         ("mypy", ("lint.py:7", "error", "return-value"), 2),
+        ("make-parallel", ("a.c:3:25", "warning", "-Wparentheses"), 12),
+        ("gcc-ld", ("/tmp/ccxiSOqd.o", "error", ""), 2),
+        ("tsc-no-file", ("tsc", "error", "TS6053"), 1),
+        ("cargo-short", ("src/lib.rs:17:5", "error", "E0432"), 3),
         ("eslint", ("/src/js/lint.js:1:5", "error", "no-unused-vars"), 4),
     ],
 )

@@ -7,6 +7,7 @@ file_listing, git_status, git_log, diff_stat    listings: ls, git
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from tarmac.tools.output.values import (
@@ -29,22 +30,25 @@ _PYTEST_END = re.compile(
     r"(?:=+ )?((?:\d+ (?:failed|passed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun|subtests [a-z]+)"
     r"(?:, )?)+|no tests ran) in [\d.]+s\b.*"
 )
-_PYTEST_SUMMARY = re.compile(r"(?:FAILED|ERROR) (\S(?:.*?\S)?)(?: - (.*))?")
+_PYTEST_SUMMARY = re.compile(r"(?:(FAILED|ERROR)|SUBFAIL(?:ED)?((?:\[.*?\])?(?: ?\(.*?\))?)) (\S.*)")
+_PYTEST_PART = re.compile(r"=+ (ERRORS|FAILURES|X?PASSES|XFAILURES|warnings summary.*|short test summary info) =+")
 _PYTEST_HEAD = re.compile(r"_{3,} (\S.*?) _{3,}")
 _PYTEST_PLACE = re.compile(r"([^\s:][^:]*):(\d+): ?(.*)")
 _PYTEST_SYNTAX = re.compile(r'E\s+File "(.+)", line (\d+)')
-_UNITTEST_HEAD = re.compile(r"(FAIL|ERROR): (\S+)(?: \((.+)\))?(?: \[.*)?")
+_UNITTEST_HEAD = re.compile(r"(?:FAIL|ERROR): (\S+)(?: \(([^()\s]+)\))?(?: ([\[(].*))?")
 _UNITTEST_END = re.compile(r"(?:FAILED|OK)(?: \((.*)\))?")
 _TRACEBACK_PLACE = re.compile(r'\s*File "(.+)", line (\d+)')
-_JEST_HEAD = re.compile(r"\s*● (?!Console$)(\S.*)")
+_JEST_HEAD = re.compile(r" {0,3}● (?!Console$)(\S.*)")
+_JEST_PART = re.compile(r" ?(?:FAIL +(\S.*)|PASS |Test Suites:|Summary of all failing tests)")  # a space: in colours
 _JEST_TESTS = re.compile(r"Tests:\s+(\d.*)")
 _STACK_PLACE = re.compile(r"\s+at (?:.*\()?(?:file://)?([^\s()]+?):(\d+):\d+\)?")
-_VITEST_HEAD = re.compile(r"\s*FAIL\s+(\S.*)")
+_VITEST_HEAD = re.compile(r"\s*FAIL\s+(\S.*)|⎯+ (Unhandled (?:Rejection|Exception|Error)) ⎯+")
+_VITEST_PART = re.compile(r"⎯+ (?:Failed (?:Suites|Tests) \d+|Unhandled Errors) ⎯+")
 _VITEST_PLACE = re.compile(r"\s*❯ (?:.*\s)?(\S+?):(\d+):\d+")
 _VITEST_TESTS = re.compile(r"\s*Tests\s+(\d.*)")
-_CARGO_TEST = re.compile(r"test (\S.*?) \.\.\. (ok|FAILED|ignored)\b.*")
+_CARGO_TEST = re.compile(r"test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b.*")
 _CARGO_HEAD = re.compile(r"---- (\S.*?) (?:stdout|stderr) ----")
-_CARGO_PANIC = re.compile(r"thread .* panicked at (?:'(.*)', )?(\S+?):(\d+):\d+:?")
+_CARGO_PANIC = re.compile(r"thread '?(.*?)'?(?: \(\d+\))? panicked at (?:'(.*)', )?(\S+?):(\d+):\d+:?")
 _CARGO_END = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored.*")
 _GO_TEST = re.compile(r"\s*--- (FAIL|PASS|SKIP): (\S+) \(.*")
 _GO_RUN = re.compile(r"=== (?:RUN|CONT|NAME)\s+(\S+)")
@@ -85,7 +89,7 @@ def _sections(lines: Iterable[str], head: re.Pattern[str]) -> Iterator[tuple[str
         if match := head.fullmatch(line):
             if name:
                 yield name, body
-            name, body = match[1], []
+            name, body = next(each for each in match.groups() if each), []
         elif name:
             body.append(line)
     if name:
@@ -94,30 +98,81 @@ def _sections(lines: Iterable[str], head: re.Pattern[str]) -> Iterator[tuple[str
 
 def pytest_run(text: str) -> TestRun | None:
     """pytest, with any `--tb` and with or without `-v`."""
-    ends = [match for line in _lines(text) if (match := _PYTEST_END.fullmatch(line))]
+    lines = _lines(text)
+    ends = [match for line in lines if (match := _PYTEST_END.fullmatch(line))]
     if not ends:
         return None
     counts = {word.rstrip("s"): int(count) for count, word in _COUNT.findall(ends[-1][1])}
-    details = {_pytest_key(name): _pytest_failure(name, body) for name, body in _pytest_sections(text)}
+    reports, rows = _pytest_reports(lines)
     failures: dict[str, FailedTest] = {}
-    for line in _lines(text):
-        if not line.startswith(("FAILED ", "ERROR ")) or not (match := _PYTEST_SUMMARY.fullmatch(line)):
-            continue
-        path, _, rest = match[1].partition("::")
-        known = details.get(rest.replace("::", ".") or path, FailedTest(name=match[1]))
-        failures[match[1]] = FailedTest(
-            name=match[1], path=known.path or path, line=known.line, text=known.text or _short(match[2] or "")
+    for match in filter(None, map(_PYTEST_SUMMARY.fullmatch, rows)):
+        kind, more = match[1] or "FAILED", match[2] or ""
+        name, text = _pytest_name(match[3], {each for known, each in reports if known == kind}, more)
+        path, _, rest = name.partition("::")
+        found = reports.get((kind, _pytest_test(rest, more) or path))
+        known = found.pop(0) if found else FailedTest(name=name)
+        shown = f"{name} {more.strip()}" if more else name
+        failures[shown] = FailedTest(
+            name=shown, path=known.path or path, line=known.line, text=known.text or _short(text)
         )
+    left = [each for found in reports.values() for each in found]  # of which no row tells, as with `-rN`
     failed = counts.get("failed", 0) + counts.get("error", 0)
-    found = tuple(failures.values()) or tuple(details.values())
     skipped = counts.get("skipped", 0) + counts.get("xfailed", 0)
-    return TestRun(runner="pytest", failures=found, passed=counts.get("passed", 0), failed=failed, skipped=skipped)
+    return TestRun(
+        runner="pytest",
+        failures=(*failures.values(), *left),
+        passed=counts.get("passed", 0),
+        failed=failed,
+        skipped=skipped,
+    )
 
 
-def _pytest_sections(text: str) -> Iterator[tuple[str, list[str]]]:
-    for name, body in _sections(_lines(text), _PYTEST_HEAD):
-        end = next((at for at, line in enumerate(body) if line.startswith("=====")), len(body))
-        yield name, body[:end]
+def _pytest_reports(lines: list[str]) -> tuple[dict[tuple[str, str], list[FailedTest]], list[str]]:
+    """The reports of failures, by kind and test in their order, and the rows of the summary.
+
+    A report has what the test printed, which may look like a row. So rows stand after the head of the summary or, where
+    that was cut off, after the last report.
+    """
+    reports: dict[tuple[str, str], list[FailedTest]] = {}
+    part, name, body, rows = "", "", list[str](), list[str]()
+
+    def close() -> None:
+        if name and part in ("", "ERRORS", "FAILURES"):
+            kind = "ERROR" if name.startswith("ERROR ") else "FAILED"
+            found = _pytest_failure(name, body)
+            reports.setdefault((kind, found.name), []).append(found)
+
+    for line in lines:
+        if match := _PYTEST_PART.fullmatch(line):
+            close()
+            part, name, rows = match[1], "", []
+        elif part != "short test summary info" and (match := _PYTEST_HEAD.fullmatch(line)):
+            close()
+            name, body = match[1], []
+        elif name:
+            body.append(line)
+        else:
+            rows.append(line)
+    close()
+    return reports, rows
+
+
+def _pytest_name(row: str, known: set[str], more: str) -> tuple[str, str]:
+    """The test and the message of a row. Both may have a ` - `: the test is one that is known, or has its brackets."""
+    cuts = [match.start() for match in re.finditer(" - ", row)]
+    names = [row[:at] for at in cuts]
+    for name in names:
+        path, _, rest = name.partition("::")
+        if (_pytest_test(rest, more) or path) in known:
+            return name, row[len(name) + 3 :]
+    whole = next((each for each in names if each.count("[") <= each.count("]")), row)
+    return whole, row[len(whole) + 3 :]
+
+
+def _pytest_test(name: str, more: str) -> str:
+    """`TestA::test_b[c::d]` as the head of its report has it."""
+    base, bracket, values = name.partition("[")
+    return f"{base.replace('::', '.')}{bracket}{values}{f' {more.strip()}' if more else ''}"
 
 
 def _pytest_key(head: str) -> str:
@@ -131,6 +186,8 @@ def _pytest_failure(name: str, body: list[str]) -> FailedTest:
     places = [match for line in body if (match := _PYTEST_PLACE.fullmatch(line))]
     own = [match for match in places if not match[1].startswith(("/", "<"))]
     own = own or [match for line in body if (match := _PYTEST_SYNTAX.fullmatch(line))] or places
+    if not own and body[:1] == ["Traceback (most recent call last):"]:  # --tb=native
+        return replace(_traceback_failure(_pytest_key(name), body), text="")  # the summary has it
     shown = (errors or messages or [""])[0]
     return FailedTest(
         name=_pytest_key(name),
@@ -153,7 +210,8 @@ def unittest_run(text: str) -> TestRun | None:
     head, body = "", list[str]()
     for line in [*_lines(text[: ran.start()]), "=" * 70]:
         if match := _UNITTEST_HEAD.fullmatch(line):
-            head, body = match[3] if match[3] and "." in match[3] else match[2], []
+            head, body = match[2] if match[2] and "." in match[2] else match[1], []
+            head += f" {match[3]}" if match[3] else ""  # of a subtest
         elif line.startswith("=====") and head:
             failures.append(_traceback_failure(head, body))
             head = ""
@@ -191,9 +249,9 @@ def jest_run(text: str) -> TestRun | None:
             failures.append(_jest_failure(head, body, suite))
 
     for line in _lines(text):
-        if line.startswith(("FAIL ", "PASS ", "Test Suites:", "Summary of all failing tests")):
+        if match := _JEST_PART.match(line):
             close()
-            suite, head = line[5:].strip() if line.startswith("FAIL ") else "", ""
+            suite, head = match[1] or "", ""
         elif match := _JEST_HEAD.fullmatch(line):
             close()
             head, body = match[1], []
@@ -211,7 +269,7 @@ def jest_run(text: str) -> TestRun | None:
 
 def _jest_failure(name: str, body: list[str], suite: str) -> FailedTest:
     places = [match for line in body if (match := _STACK_PLACE.fullmatch(line))]
-    own = [match for match in places if "node_modules" not in match[1] and not match[1].startswith("node:")] or places
+    own = [match for match in places if "node_modules" not in match[1] and not match[1].startswith("node:")]
     words = [line.strip() for line in body if line.strip() and not re.match(r"\s*(?:at |>?\s*\d* \|)", line)]
     wanted = [each for each in words[1:] if each.startswith(("Expected", "Received"))]
     path = suite.split(" (")[0].removeprefix("./")
@@ -229,13 +287,16 @@ def vitest_run(text: str) -> TestRun | None:
         return None
     totals = [match for line in _lines(text) if (match := _VITEST_TESTS.fullmatch(line))]
     counts = {word: int(count) for count, word in _COUNT.findall(totals[-1][1])} if totals else {}
+    lines = _lines(text)
+    first = next((at for at, line in enumerate(lines) if _VITEST_PART.fullmatch(line)), 0)  # before: what tests printed
     failures = []
-    for name, body in _sections(_lines(text), _VITEST_HEAD):
+    for name, body in _sections(lines[first:], _VITEST_HEAD):
+        unhandled = name.startswith("Unhandled")
         end = next((at for at, line in enumerate(body) if line.startswith("⎯⎯")), len(body))
         places = [match for line in body[:end] if (match := _VITEST_PLACE.fullmatch(line))]
-        own = [match for match in places if "node_modules" not in match[1]] or places
+        own = [match for match in places if "node_modules" not in match[1]]
         words = [line.strip() for line in body[:end] if line.strip()]
-        path, line = (own[0][1], int(own[0][2])) if own else (name.split(" ")[0], 0)
+        path, line = (own[0][1], int(own[0][2])) if own else ("" if unhandled else name.split(" ")[0], 0)
         failures.append(FailedTest(name=name, path=path, line=line, text=_short(words[0] if words else "")))
     failed = counts.get("failed", 0)
     skipped = counts.get("skipped", 0) + counts.get("todo", 0)
@@ -249,14 +310,22 @@ def cargo_run(text: str) -> TestRun | None:
     totals = [match for line in _lines(text) if (match := _CARGO_END.fullmatch(line))]
     if not totals:
         return None
-    failed = dict.fromkeys(
-        match[1]
-        for line in _lines(text)
-        if line.startswith("test ") and (match := _CARGO_TEST.fullmatch(line)) and match[2] == "FAILED"
-    )
-    details: dict[str, FailedTest] = {}
-    for name, body in _sections(_lines(text), _CARGO_HEAD):
-        details.setdefault(name, _cargo_failure(name, body))
+    failed: dict[str, None] = {}
+    panics: dict[str, FailedTest] = {}  # as they happen, with `--nocapture`
+    lines = _lines(text)
+    told = False  # what failed tests printed, which may look like a result
+    for at, line in enumerate(lines):
+        if line == "failures:" or _CARGO_END.fullmatch(line):
+            told = line == "failures:"
+        elif told:
+            continue
+        elif line.startswith("test ") and (match := _CARGO_TEST.fullmatch(line)) and match[2] == "FAILED":
+            failed[match[1]] = None
+        elif match := _CARGO_PANIC.fullmatch(line):
+            panics.setdefault(match[1], _cargo_failure(match[1], lines[at : at + 4]))
+    details: dict[str, FailedTest] = {name: panics[name] for name in failed if name in panics}
+    for name, body in _sections(lines, _CARGO_HEAD):
+        details[name] = _cargo_failure(name, body)
     names = dict.fromkeys([*failed, *details])
     passed, lost, ignored = (sum(int(match[at]) for match in totals) for at in (1, 2, 3))
     failures = tuple(details.get(name, FailedTest(name=name)) for name in names)
@@ -268,8 +337,8 @@ def _cargo_failure(name: str, body: list[str]) -> FailedTest:
         if match := _CARGO_PANIC.fullmatch(line):
             after = [each.strip() for each in body[at + 1 : at + 4] if each.strip()]
             values = [each for each in after[1:] if each.startswith(("left:", "right:"))]
-            shown = match[1] or "; ".join([*after[:1], *values])
-            return FailedTest(name=name, path=match[2], line=int(match[3]), text=_short(shown))
+            shown = match[2] or "; ".join([*after[:1], *values])
+            return FailedTest(name=name, path=match[3], line=int(match[4]), text=_short(shown))
     words = [each.strip() for each in body if each.strip()]
     return FailedTest(name=name, text=_short(words[0] if words else ""))
 
@@ -328,7 +397,7 @@ PARSERS: Final[tuple[Callable[[str], TestRun | None], ...]] = (
 
 _SEVERITIES: dict[str, Severity] = {"error": "error", "fatal error": "error", "warning": "warning", "note": "note"}
 _PATH = r"((?:[A-Za-z]:)?[^\s:()][^:()]*)"
-_GCC = re.compile(rf"{_PATH}:(\d+)(?::(\d+))?:(?:\d+:)* (fatal error|error|warning|note): (.*)")
+_GCC = re.compile(rf"{_PATH}:(\d+)(?::(\d+))?:(?:\d+:)* (fatal error|error|warning|note)(?:\[(\w+)\])?: (.*)")
 _CODE = re.compile(r"(.*?)\s+\[(-W[\w=+-]+|[a-z][a-z0-9-]+)\]")
 _RUFF = re.compile(rf"{_PATH}:(\d+):(\d+): ([A-Z]+\d+|invalid-syntax:) (?:\[\*\] )?(.*)")
 _GO = re.compile(r"(?:vet: )?((?:\./|\.\./)*[^\s:]+\.go):(\d+):(\d+): (.*)")
@@ -339,7 +408,11 @@ _RUSTC = re.compile(r"(error|warning)(?:\[(\w+)\])?: (.*)")
 _RUFF_FULL = re.compile(r"([A-Z]+\d+|invalid-syntax:) (?:\[\*\] )?(.*)")
 _ESLINT = re.compile(r"\s+(\d+):(\d+)\s+(error|warning)\s+(\S.*?)(?:\s{2,}(\S+))?\s*")
 _ESLINT_PATH = re.compile(r"(?:/|\.{0,2}/|[A-Za-z]:\\)?[^\s:].*\.[A-Za-z]{1,5}")
-_LINKER = re.compile(r"(?:\S*ld: )?(\S+?):\(\.[\w.+]+(?:\+0x[0-9a-f]+)?\): (undefined reference to .*)")
+_LINKER = re.compile(
+    r"(?:\S*ld: )?(\S+?):\(\.[\w.+]+(?:\+0x[0-9a-f]+)?\): ((?:undefined reference to|multiple definition of) .*)"
+)
+_NO_LIBRARY = re.compile(r"(?:\S*ld): (cannot find -l\S+).*")
+_TSC_ALONE = re.compile(r"(error|warning) (TS\d+): (.*)")
 _PYTHON = re.compile(r'\s+File "(.+)", line (\d+)(?:, in .*)?')
 _EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning)|[A-Za-z_]\w*(?:\.\w+)+)(?::.*)?")
 
@@ -381,7 +454,7 @@ def _problems(text: str) -> Iterator[Problem]:
 def _one_line(line: str) -> Problem | None:
     """A problem that is said in one line."""
     if match := _GCC.fullmatch(line):
-        message, code = match[5], ""
+        message, code = match[6].rstrip(), match[5] or ""
         if own := _CODE.fullmatch(message):
             message, code = own[1], own[2]
         return Problem(match[1], int(match[2]), message, int(match[3] or 0), _SEVERITIES[match[4]], code)
@@ -393,6 +466,10 @@ def _one_line(line: str) -> Problem | None:
         return Problem(match[1], int(match[2]), match[4], int(match[3]))
     if match := _LINKER.fullmatch(line):
         return Problem(match[1], 0, match[2])
+    if match := _NO_LIBRARY.fullmatch(line):
+        return Problem("ld", 0, match[1])
+    if match := _TSC_ALONE.fullmatch(line):  # of no file, or of one that is not there
+        return Problem("tsc", 0, match[3], severity=_SEVERITIES[match[1]], code=match[2])
     return None
 
 
