@@ -152,7 +152,7 @@ def test_an_agent_that_cannot_go_on_says_so_and_the_task_stays(tmp_path: Path) -
     host(tmp_path, "--prompt", "one")
     (task,) = tasks(tmp_path)
     again = host(tmp_path, "--resume", task, "--prompt", "two")
-    assert (again.returncode, "can't go on with a session of before" in again.stderr) == (2, True)
+    assert (again.returncode, "can't continue an earlier session" in again.stderr) == (2, True)
     assert tasks(tmp_path) == [task]
     none = host(tmp_path, "--resume", "ffff", "--prompt", "two")
     assert (none.returncode, "there is no task" in none.stderr) == (1, True)

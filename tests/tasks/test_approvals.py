@@ -300,7 +300,7 @@ async def test_an_answer_without_words_leaves_a_question_open_and_a_picture_is_o
     ask = turn(call("ask_followup_question", question="Which?", follow_up=["a", "b"]))
     async with running(tmp_path / "work", ask, done()) as (task, seen, run):
         question = (await seen.question()).question
-        with pytest.raises(BadRequest, match="there is nothing said"):
+        with pytest.raises(BadRequest, match="the message is empty"):
             await task.answer(question, Answer(AnswerKind(answer), text=" "))
         await task.answer(question, Answer(AnswerKind.MESSAGE, images=((b"\x89PNG pretend", "image/png"),)))
         await run

@@ -417,7 +417,7 @@ async def _again(
     task_id, meta = await _which(store, id, where)
     if meta.agent:
         hint = f"tarmac host --resume {task_id} -- the agent's command"
-        raise BadRequest(f"the task {task_id} is that of another agent: {meta.agent}", hint=hint)
+        raise BadRequest(f"the task {task_id} belongs to another agent: {meta.agent}", hint=hint)
     attended = is_attended(as_json=as_json)
     if meta.outcome == "completed" and not text and not attended:
         raise BadRequest(

@@ -4,8 +4,8 @@ _begin() → typed: nonce, number, the command in plain letters → loop there �
                                                                 → Ctrl-C … mark P, its prompt → the loop again
 
 The integration is typed into an interactive bash or sh, and its marks carry a nonce. So exit codes and directories have
-evidence. What only a host can tell is not known: what waits for input, what runs in the background. Nothing is kept
-there: if the connection breaks, the shell there ends.
+evidence. A relay can't tell whether a command waits for input, or what runs in the background. Nothing stays there: if
+the connection breaks, the shell ends.
 """
 
 import asyncio
@@ -71,7 +71,7 @@ PS1='$(__tarmac_p $?)'; stty -echo 2>/dev/null; __tarmac_m B "$PWD"; __tarmac_e 
 
 
 class RelayMachine:
-    """A place that is reached by its client program alone. Each terminal has a connection of its own."""
+    """A place with nothing of ours on it. Each terminal has a connection of its own."""
 
     def __init__(self, transport: CommandTransport, why: PlaceUnavailable) -> None:
         """`why`: what the place lacks."""
@@ -83,7 +83,7 @@ class RelayMachine:
         return self.transport.name
 
     async def __aenter__(self) -> Self:
-        """See that a shell answers there. The error says both: what is lacking, and that a relay can't do without."""
+        """Check that a shell answers there. If not, the error says that, and what the place lacks."""
         try:
             async with asyncio.timeout(CONNECT_PATIENCE):
                 async with RelayShell(self.transport, rows=24, columns=80) as shell:
@@ -91,12 +91,12 @@ class RelayMachine:
         except (PlaceUnavailable, ConnectionLost, TimeoutError) as error:
             what = getattr(error, "what", "no shell answered in time")
             raise PlaceUnavailable(
-                f"{self.why.what}, and it can't be used without: {what}", trouble=self.why.trouble, hint=self.why.hint
+                f"{self.why.what}, and no shell works there: {what}", trouble=self.why.trouble, hint=self.why.hint
             ) from error
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Its terminals are closed by who opened them."""
+        """The callers close the terminals that they opened."""
 
     def check_directory(self, path: Path | None) -> Path:
         return self._home if path is None else self._home / path
@@ -126,7 +126,7 @@ class RelayMachine:
 
 
 class RelayShell:
-    """One connection with a shell at its end. `heard` gets output and marks, `ended` the client's wait status."""
+    """One connection with a shell at its end. `heard` gets output and marks. `ended` gets the client's wait status."""
 
     def __init__(self, transport: CommandTransport, *, rows: int, columns: int) -> None:
         self._transport = transport
@@ -150,7 +150,7 @@ class RelayShell:
         return self.status is None
 
     async def ready(self, environ: Mapping[str, str]) -> Path:
-        """Connect, and type the integration; the directory there. ConnectionLost if no shell answers."""
+        """Connect, and type the integration. Returns the directory there. ConnectionLost if no shell answers."""
         transport = self._transport
         command = [f"exec sh -c {shlex.quote(START)}"] if transport.shell else ["sh", "-c", START]
         ours = {**(transport.environ if transport.environ is not None else os.environ), "TERM": "xterm-256color"}
@@ -180,7 +180,7 @@ class RelayShell:
             await self._news.wait(left)
 
     def run(self, number: int, data: bytes, *, echo: bool) -> None:
-        """Have the shell run a command. With `echo` its input is shown, as a terminal does."""
+        """Have the shell run a command. With `echo`, its input is shown, as on a terminal."""
         lines = b"\n".join(plain_lines(data))
         self.pty.write(b"%s %c%d\n%s\n!\n" % (self._parser.nonce, b"e" if echo else b"q", number, lines))
 
@@ -313,7 +313,7 @@ class RelayTerminal(Terminal):
         self._relay.run(self._number, data, echo=self._echo)
 
     async def _go_to(self, cwd: Path) -> None:
-        """DirectoryUnavailable if the shell there can't."""
+        """Change the directory there. DirectoryUnavailable if the shell can't."""
         self._quiet = True
         try:
             self._give(b"cd -- " + shlex.quote(str(cwd)).encode("utf-8", "surrogateescape") + b" 2>/dev/null")
@@ -399,12 +399,12 @@ class RelayTerminal(Terminal):
         self._typed = data[-1:]
 
     def close_input(self, execution: Execution) -> None:
-        """Ctrl-D: in the middle of a line the first only ends that."""
+        """Send Ctrl-D. In the middle of a line, the first one only ends the line."""
         if self.current is execution and self._relay is not None:
             self._relay.pty.write(b"\x04" if self._typed in (b"", b"\n", b"\r") else b"\x04\x04")
 
     async def interrupt(self, execution: Execution) -> None:
-        """Ctrl-C, and if it goes on Ctrl-\\. What then still runs is left."""
+        r"""Send Ctrl-C, then Ctrl-\ if the command goes on. What still runs after that is left running."""
         for key in (b"\x03", b"\x1c"):
             if self.current is not execution or self._relay is None or not self._relay.alive:
                 return
@@ -452,7 +452,7 @@ class RelayTerminal(Terminal):
         return set()  # they are not of this machine
 
     def _guard(self) -> None:
-        """The client ends with its PTY, and its PTY with us."""
+        """No watchdog is needed: the client ends with its PTY, and the PTY ends with us."""
 
     async def _close(self) -> None:
         execution = self.current
@@ -467,7 +467,10 @@ class RelayTerminal(Terminal):
 
 
 def plain_lines(data: bytes) -> Iterator[bytes]:
-    """PURE: bytes in letters, digits and escapes that `printf %b` undoes: no terminal or shell sees more in them."""
+    """PURE: encode bytes as letters, digits and escapes for `printf %b`.
+
+    A terminal or shell reads nothing else into them.
+    """
     line = bytearray()
     for byte in data:
         line += bytes([byte]) if chr(byte).isascii() and chr(byte).isalnum() else b"\\0%03o" % byte

@@ -175,7 +175,7 @@ class CommandTransport:
 
 
 class _Conversation:
-    """What is said before the host takes over the connection."""
+    """The messages before the host takes over the connection."""
 
     def __init__(self, name: str, process: asyncio.subprocess.Process, marker: str) -> None:
         self._name, self._process, self._marker = name, process, marker.encode() + b" "
@@ -195,7 +195,7 @@ class _Conversation:
         self._writer.write(data)
 
     async def line(self) -> list[str]:
-        """The words of the next line with our marker. Lines of others are skipped."""
+        """The words of the next line with our marker. Other lines are skipped."""
         while True:
             start = self._unread.find(b"\n" + self._marker)
             end = self._unread.find(b"\n", start + 1) if start >= 0 else -1
@@ -209,7 +209,7 @@ class _Conversation:
                 raise await self._ended() if not data else garbage(self._name, self._unread[:200])
 
     async def _ended(self) -> PlaceUnavailable:
-        """The program ended before the host answered: why?"""
+        """Why the program ended before the host answered."""
         try:
             async with asyncio.timeout(2.0):
                 code: int | None = await self._process.wait()
@@ -221,7 +221,7 @@ class _Conversation:
         return explain(self._name, code, bytes(self._complaint), self._unread)
 
     def stream(self) -> ByteStream:
-        """The connection, from here on the host's."""
+        """The connection. From here on it belongs to the host."""
         return _ProcessStream(self._process, self._reader, self._writer, self._unread, self._listening)
 
     async def end(self) -> None:

@@ -163,7 +163,7 @@ class JoinedTask:
 
     @property
     def questions(self) -> tuple[QuestionAsked, ...]:
-        """Those that wait for an answer, also of its subtasks."""
+        """The open questions of the task and its subtasks."""
         return tuple(self._questions.values())
 
     @property
@@ -193,7 +193,7 @@ class JoinedTask:
         return [row for row in self.terminals.values() if row["task"] == self.id]
 
     def had(self, row: Json) -> bool:
-        """Whether a terminal is of this task, or was before it was released."""
+        """Whether a terminal belongs to this task, or did before it was released."""
         return self.id in (row["task"], row.get("last_task"))
 
     @property
@@ -203,7 +203,7 @@ class JoinedTask:
 
     @asynccontextmanager
     async def attached(self, id: str) -> AsyncIterator[JoinedTerminal]:
-        """Look at a terminal, and have its keyboard, during the block."""
+        """Show a terminal and have its keyboard, during the block."""
         row = self.terminals.get(id)
         if row is None:
             raise TerminalNotFound(f"terminal {id} is not there any more", hint="it was closed")
@@ -216,7 +216,7 @@ class JoinedTask:
             await terminal.leave()
 
     async def terminals_moved(self) -> None:
-        """Wait until the row of one of its terminals is another, or the task is gone."""
+        """Wait until the row of one of its terminals changes, or the task is gone."""
         self._terminals_moved.clear()
         await self._terminals_moved.wait()
 
@@ -225,7 +225,7 @@ class JoinedTask:
         await self._connection.request("secret", terminal=terminal, data=secret)
 
     def to_background(self) -> None:
-        """Go on without waiting for the commands that run."""
+        """Stop waiting for the commands that run."""
         self.post("background")
 
     # What it changed
@@ -457,7 +457,7 @@ class JoinedTask:
             listener(seq, thing)
 
     async def aclose(self) -> None:
-        """Leave it: it goes on where it is open. May be called twice."""
+        """Leave it. It goes on where it is open. May be called twice."""
         self._gone = True
         await self._connection.aclose()
 
@@ -472,7 +472,7 @@ def _restoration(done: Json) -> Restoration:
 
 
 def _restored(row: Json) -> RestoredFile:
-    """A file as the other process tells of it, without what was in it."""
+    """A restored file as the other process describes it, without its content."""
     before, after = None if row["created"] else "", None if row["deleted"] else ""
     return RestoredFile(
         edit=FileEdit(path=Path(row["path"]), before=before, after=after), fate=Fate(row["fate"]), why=row["why"]

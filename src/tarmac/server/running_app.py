@@ -214,7 +214,7 @@ class RunningApp:
             created = next((each for each in past if isinstance(each, TaskCreated)), None)
             if hosted := next((each for each in past if isinstance(each, AgentHosted)), None):
                 hint = f"tarmac host --resume {task} -- the agent's command"
-                raise BadRequest(f"the task {task} is that of another agent: {hosted.name}", hint=hint)
+                raise BadRequest(f"the task {task} belongs to another agent: {hosted.name}", hint=hint)
             if created and created.place:
                 raise BadRequest(f"the workspace of this task is at {created.place}", hint=f"tarmac resume {task}")
             app = await self.app(check_directory(created.workspace if created else self.config.workspace))

@@ -222,7 +222,7 @@ class Conversation:
 
 def _says_something(answer: Answer) -> None:
     if answer.kind in (AnswerKind.MESSAGE, AnswerKind.PER_FILE) and not (answer.text.strip() or answer.images):
-        raise BadRequest("there is nothing said", hint="this question wants words")
+        raise BadRequest("the message is empty", hint="this question wants words")
 
 
 def commands(workspace: Path, user_folder: Path) -> dict[str, Path]:

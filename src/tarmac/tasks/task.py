@@ -184,7 +184,7 @@ class Task:
     async def say(self, text: str, images: Sequence[Picture] = ()) -> e.MessageId | None:
         """Say something to it: at once (None), or queued under an id while it works."""
         if not text.strip() and not images:
-            raise BadRequest("there is nothing said")
+            raise BadRequest("the message is empty")
         if self._state.metadata.outcome == "aborted" and self._engine.begun:
             raise BadRequest(f"task {self.id} was aborted", hint="resume it first")
         blobs = await self._keep(images)

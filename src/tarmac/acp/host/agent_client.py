@@ -271,7 +271,7 @@ class Field:
                 return value
         if text.isdecimal() and 1 <= int(text) <= len(self.choices):
             return list(self.choices.values())[int(text) - 1]
-        raise BadRequest(f"`{text[:40]}` is none of them", hint=", ".join(self.choices))
+        raise BadRequest(f"`{text[:40]}` is not one of the choices", hint=", ".join(self.choices))
 
 
 class Forms:

@@ -1,10 +1,10 @@
-"""May the agent do this? The policy decides first, then the person. An agent's own questions are answered by kind.
+"""May the agent do this? The policy decides first, then the person.
 
 terminal/create, fs/* ─ Ready ─ pipeline: judge, ask, record, act, record ─→ Done | Refused
 session/request_permission ─ known input → judged and asked │ else → asked as it stands ─→ an option, by its KIND
 
-A yes to a permission request for a command is good for one `terminal/create` of the same bytes in the same directory:
-an agent that asks first and then runs the command does not make the person answer twice.
+A yes to a permission request for a command is valid for one `terminal/create` with the same bytes in the same
+directory. So the person answers once if an agent asks first and then runs the command.
 """
 
 import asyncio
@@ -76,7 +76,7 @@ class AgentPermission:
         self.remarks: list[str] = []  # for the model, with the next prompt: an option has no words
 
     def cancel(self) -> None:
-        """The turn is cancelled: whatever is being asked, or will be until it ends, is asked no more."""
+        """The turn is cancelled. Open questions are withdrawn, and no new ones are asked until it ends."""
         self.turn = "cancelled"
         self._said.clear()
         for each in list(self._pending):
@@ -85,7 +85,7 @@ class AgentPermission:
     # What we are to do ourselves
 
     async def run(self, call: CallId, name: str, ready: Ready, recorder: Recorder, *, same: Want | None = None) -> Done:
-        """Judge it, ask about it, do it; or Refused with why. A yes to `same` is one to this as well."""
+        """Judge, ask and act. Refused says why not. A yes to `same` counts for this, too."""
         asker = HostAsker(self, call, same=same)
         pipeline = Pipeline(self.judge, asker, recorder, checkpoint=self._state.checkpoints.around)
         result = await pipeline.run(self._call(call, name, ready))
@@ -110,7 +110,7 @@ class AgentPermission:
         )
 
     def approved_before(self, action: Action) -> bool:
-        """Whether a person said yes to this very command, when the agent asked for it. That yes is used up now."""
+        """Whether a person approved exactly this command when the agent asked for it. This uses up the approval."""
         for each in list(self._said):
             if not each.use(action, task=self._state.context.task, now=time.monotonic()):
                 self._said.remove(each)
@@ -118,7 +118,7 @@ class AgentPermission:
         return False
 
     async def cancellable(self, asking: Coroutine[Any, Any, T]) -> T | None:
-        """Ask something; None: the turn was cancelled meanwhile."""
+        """Ask something. None: the turn was cancelled meanwhile."""
         task = asyncio.create_task(asking)
         self._pending.add(task)
         try:
@@ -172,7 +172,7 @@ class AgentPermission:
         return True
 
     async def _asked_again(self, call: Object, title: str, options: list[Object]) -> bool | None:
-        """The agent goes in circles. A denial of the policy stays one."""
+        """Ask about the call of an agent that goes in circles. What the policy denies stays denied."""
         found = [await self.judge.verdict(each.action) for each in self._wants(call)]
         if any(each.decision == "deny" for each in found):
             return await self._judged(call, title, self._wants(call), options)
@@ -216,7 +216,7 @@ class AgentPermission:
         return "; ".join(dict.fromkeys(f"{v.risk} risk: {v.reason}" for v in found if v.decision == "ask"))
 
     async def _asked(self, call: Object, title: str, options: list[Object], why: str = "") -> bool | None:
-        """Not all of it can be judged: the person sees all that the agent shows."""
+        """Ask about a call that can't be judged as a whole. The person sees all that the agent shows."""
         kind = text_of(call.get("kind"))
         if self.turn != "running":
             if self.turn == "none":
@@ -249,11 +249,11 @@ class AgentPermission:
         return TaskAsker(self._state, self._questions, call, void=lambda: self.turn != "running", agent=agent)
 
     def between(self, what: str) -> None:
-        """Somebody who types their next words must not answer a question by it."""
+        """Between turns nothing is asked: the keys of a next message would answer the question."""
         self._note(f"not asked, as no turn was under way: {what[:200]}")
 
     def _not_asked(self, title: str, command: str, kind: str = "") -> None:
-        """The agent hears a no; the person reads why, and what would have been a yes."""
+        """Tell the agent no. Tell the person why, and what would have allowed it."""
         before = "beforehand: --auto LEVEL"
         if command:
             before += f", or `tarmac grants allow -- {shlex.quote(command)}`"
@@ -268,7 +268,7 @@ class AgentPermission:
     # What can be judged
 
     def _wants(self, call: Object) -> tuple[Want, ...]:
-        """What the call would do, where its input says so; empty: nobody can tell."""
+        """What the call would do, if its input says so. Empty: nobody can tell."""
         raw = object_of(call.get("rawInput"))
         kind = text_of(call.get("kind"))
         if command := command_of(raw):
@@ -297,7 +297,7 @@ class AgentPermission:
         return self.file_want(Path(text_of(diff.get("path"))), before, after)
 
     def _patch(self, path: Path, patch: str, *, new: bool) -> Want:
-        """What a patch would make of the file; only its path where the patch does not fit."""
+        """The file as a patch would change it. Only its path if the patch does not fit."""
         try:
             before = None if new else read_bytes(path, most=MOST_PATCHED)
             after = patched((before or b"").decode(), patch) if patch else None
@@ -306,7 +306,7 @@ class AgentPermission:
         return self.file_want(path, before, after.encode("utf-8", "replace") if after is not None else None)
 
     def file_want(self, path: Path, before: bytes | None, content: bytes | None) -> Want:
-        """A file to be written, as the policy and a person look at it."""
+        """A file to be written, as the policy and a person see it."""
         here = self._state.context.workspace
         seen = self._state.context.files.look(path, cwd=here, workspace=here)
         return Want(
@@ -360,7 +360,7 @@ class HostRecorder:
             self.state.add(Noted(at=now(), what="error", text=note))
 
     async def started(self, call: Call, ready: Ready, go: Go) -> None:
-        """The agent tells it, with its own call."""
+        """Nothing: the agent reports its own call."""
 
     def finished(self, call: Call, result: CallResult) -> None:
         if result.outcome == "denied" and result.ready is not None:
@@ -372,7 +372,7 @@ class HostRecorder:
             )
 
     def cancelled(self, call: Call, ready: Ready) -> None:
-        """The agent knows."""
+        """Nothing: the agent knows it."""
 
 
 def _words(call: Object) -> list[str]:

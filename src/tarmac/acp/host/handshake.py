@@ -28,7 +28,7 @@ class Met:
     name: str
     version: int = 1  # of the protocol
     images: bool = False
-    resumes: str = ""  # the method by which it goes on with a session of before
+    resumes: str = ""  # the method that continues an earlier session
     logins: tuple[str, ...] = ()
     modes: "list[AgentMode]" = field(default_factory=list)
 
@@ -87,7 +87,7 @@ def _check_version(answer: Object, name: str) -> None:
     if version == VERSION or "agentCapabilities" in answer:
         return
     if version is None:
-        raise PeerRefused(f"{name} answered initialize without a protocolVersion: that is no ACP")
+        raise PeerRefused(f"{name} answered initialize without a protocolVersion, so it does not speak ACP")
     raise PeerRefused(f"{name} speaks version {version} of ACP only; Tarmac speaks {VERSION}")
 
 

@@ -1,9 +1,9 @@
 """A hosted agent: its process, and its session with the verbs of a task: say something, answer, stop it, let it run.
 
-It is a task of Tarmac: its log has what was said, run, asked and answered. The agent's process begins with it and ends
-with it: it has a session of its own, is spoken to over pipes, and nothing of it outlives it. Its environment is ours
-without what is Tarmac's own; keys of models stay, as it is the agent that uses them. What it prints on standard error
-is kept, its last part, for the day it fails.
+It is a task of Tarmac. Its log has what was said, run, asked and answered. The agent's process starts and ends with the
+task. It leads a session of its own and talks over pipes, and no process that it started outlives the task. It gets our
+environment without Tarmac's own variables. Keys of models stay, because the agent uses them. The end of its standard
+error is kept for error messages.
 """
 
 import asyncio
@@ -132,7 +132,7 @@ class AgentProcess:
         return processes.descendants(self._child.pid) | ({own} if own else set()) | birthmark.orphans(self._cookie)
 
     async def aclose(self) -> None:
-        """Its input ends, which is the polite way; then SIGTERM, then SIGKILL, for it and all that it started."""
+        """Close its input. Then send SIGTERM, then SIGKILL, to the agent and all that it started."""
         for fd in reversed(self._fds):
             loop = asyncio.get_running_loop()
             loop.remove_reader(fd)
@@ -180,7 +180,7 @@ def prompt_of(words: Iterable[UserPrompt]) -> list[Object]:
 
 
 def how_ended(turn: "asyncio.Task[object]", name: str, *, cancelled: bool) -> Ended:
-    """Why the turn came to its end."""
+    """Why the turn ended."""
     error = turn.exception()
     if isinstance(error, PeerGone | PeerRefused):
         if cancelled and isinstance(error, PeerRefused):
@@ -212,16 +212,16 @@ class Lent(Protocol):
     offered: asyncio.Event  # the agent has been told which tools there are
 
     def prepare(self) -> None:
-        """There is an agent: it will connect any moment."""
+        """An agent was started, and will connect soon."""
 
     async def serve(self, pieces: AsyncIterator[bytes], write: Write) -> None:
         """One connection, to its end."""
 
     def cancel(self) -> None:
-        """The turn is over: so are the calls that are under way."""
+        """End the calls under way, because the turn is over."""
 
     async def aclose(self) -> None:
-        """No agent will connect any more."""
+        """Accept no more connections."""
 
 
 class HostedTask:
@@ -237,7 +237,7 @@ class HostedTask:
         environ: Mapping[str, str],
         name: str = "",
     ) -> None:
-        """`once`: it is done after its first turn; `patience`: seconds for each answer before that."""
+        """`once`: end after the first turn. `patience`: seconds for each answer before that."""
         self.state = state
         self._once = once
         self._patience = patience
@@ -299,13 +299,16 @@ class HostedTask:
             self.state.add(thing)
 
     def note(self, text: str) -> None:
-        """For people alone."""
+        """Show a note to people. The agent does not get it."""
         self.state.add(e.Noted(at=now(), what="notice", text=text))
 
     # Its beginning
 
     async def ask(self, method: str, params: Object) -> object:
-        """A request that it must answer before it can work; PeerGone says how it failed, with its own last words."""
+        """Send a request that the agent must answer before it can work.
+
+        PeerGone says how it failed, with its last words.
+        """
         return await self._request(method, params, self._patience)
 
     async def _request(self, method: str, params: Object, seconds: float | None) -> object:
@@ -328,15 +331,15 @@ class HostedTask:
         return ""
 
     def has_session(self, session: str) -> None:
-        """The beginning is over."""
+        """The agent has a session now."""
         self.session, self._unlisted = session, self.bridge
 
     # What a person does
 
     async def say(self, text: str, images: Sequence[Picture] = ()) -> e.MessageId | None:
-        """The next prompt; while it works, it is sent after this turn."""
+        """Send the next prompt. If the agent is at work, it is sent after this turn."""
         if not text.strip() and not images:
-            raise BadRequest("there is nothing said")
+            raise BadRequest("the message is empty")
         if images and not self.met.images:
             raise BadRequest(f"{self.name} takes no images")
         blobs = [await asyncio.to_thread(self.state.context.log.blobs.keep, data, media) for data, media in images]
@@ -345,7 +348,7 @@ class HostedTask:
         return None
 
     async def answer(self, question: e.QuestionId, answer: Answer) -> None:
-        """As Task.answer; an agent of others is told the decision alone."""
+        """As Task.answer. The agent is told only the decision."""
         if answer.images:
             raise BadRequest("an agent can't be given pictures with an answer", hint="say it without them")
         await self._questions.answer(question, answer)
@@ -359,7 +362,7 @@ class HostedTask:
         self._questions.hold(question)
 
     def cancel(self) -> None:
-        """Stop the turn: the agent is told, and all that it asked about is answered with "cancelled"."""
+        """Stop the turn. The agent is told, and its open questions are answered with "cancelled"."""
         if self._turn is None or self._cancelled.is_set():
             return
         self._cancelled.set()
@@ -371,7 +374,10 @@ class HostedTask:
     # Running
 
     async def run_until_idle(self) -> Ended:
-        """Send what was said, and wait for the end of the turn; the agent's death is a failure, told with its words."""
+        """Send what was said, and wait for the end of the turn.
+
+        If the agent dies, the turn fails, with the agent's last words.
+        """
         await self._tools_known()
         ended = Ended("idle")
         while self._words and ended.why == "idle":
@@ -383,7 +389,10 @@ class HostedTask:
         return ended
 
     async def _tools_known(self) -> None:
-        """Before the first turn: codex-acp, for one, asks its model before its servers have told their tools."""
+        """Wait for the tools of its servers before the first turn.
+
+        codex-acp, for one, asks its model without waiting.
+        """
         bridge, self._unlisted = self._unlisted, None
         if bridge is None or self.lent is None:
             return
@@ -431,7 +440,7 @@ class HostedTask:
             await self.state.context.log.commit()  # all that was told is on the disk, and shown
 
     async def _take_turn(self, params: Object) -> object:
-        """What it asks in the very next line after its answer is asked too late."""
+        """One turn. A question that the agent sends after its answer comes too late."""
         self.client.permission.turn = "running"
         try:
             self.client.idle.clear()
@@ -442,7 +451,7 @@ class HostedTask:
             self.client.permission.turn = "none"
 
     async def _until_idle(self, session: VersionTwo) -> object:
-        """Version 2: the answer to the prompt is no end of the turn."""
+        """In version 2 the answer to the prompt does not end the turn."""
         idle = asyncio.create_task(self.client.idle.wait())
         try:
             await asyncio.wait({idle, self._serving}, return_when=asyncio.FIRST_COMPLETED)
@@ -458,7 +467,7 @@ class HostedTask:
             idle.cancel()
 
     async def _overdue(self) -> Ended:
-        """Return when it is to be given up: it said nothing for too long, or did not stop when told to."""
+        """Return when the agent is to be given up: it was silent for too long, or did not stop when told to."""
         while not self._cancelled.is_set():
             left = self.longest_silence - self.client.silence
             if left <= 0:
@@ -482,7 +491,7 @@ class HostedTask:
         return Ended("limit", f"{self.name} goes in circles: {what}, again and again, with the same result")
 
     async def aclose(self) -> None:
-        """End the agent, its commands and all it started; leave the log in order."""
+        """End the agent, its commands and all that it started. Leave the log in order."""
         self.client.cancel()
         try:
             if self.bridge is not None:

@@ -127,7 +127,7 @@ def _session_of(hosted: HostedTask) -> str:
     if not hosted.metadata.session:
         raise BadRequest(f"no hosted agent has a session of the task {hosted.id}", hint=how)
     if not hosted.met.resumes:
-        raise BadRequest(f"{hosted.name} can't go on with a session of before", hint=how)
+        raise BadRequest(f"{hosted.name} can't continue an earlier session", hint=how)
     return hosted.metadata.session
 
 

@@ -291,7 +291,7 @@ class Daemon:
                 client.send(Frame(RequestKind.EXITED, 0, {"status": shell.status, "pid": shell.pid}))
 
     def _end_expired(self) -> None:
-        """End what nobody wants any more: a hang-up first, then by force."""
+        """End terminals whose time to live is over: first with a hang-up, then by force."""
         now = time.monotonic()
         for shell in list(self._shells.values()):
             if shell.ending_at is not None and now >= shell.ending_at:
@@ -303,7 +303,7 @@ class Daemon:
                 shell.ending_at = now + (FORCE_AFTER if not shell.look() else 0)
 
     def _drop(self, shell: KeptShell) -> None:
-        """Let go of it. What still runs in it is killed."""
+        """Remove a terminal. What still runs in it is killed."""
         self._shells.pop(shell.id, None)
         self._unwatch(shell.pidfd)
         self._unwatch(shell.master)
@@ -323,7 +323,10 @@ class Daemon:
             _kill_marked(shell.mark)
 
     def _guarded(self, sign: str, mark: int) -> None:
-        """Tell the watchdog, which ends what is left when the daemon is killed. The last terminal ends it."""
+        """Tell the watchdog, which ends what is left if the daemon is killed.
+
+        The watchdog ends with the last terminal.
+        """
         if self._guard < 0 and sign == "+":
             self._guard = _start_watchdog()
         if self._guard >= 0:
@@ -344,14 +347,14 @@ def _tree(shell: KeptShell) -> set[Process]:
 
 
 def _kill_marked(mark: int) -> None:
-    """Kill all that bears the mark, in a process of its own."""
+    """Kill every process that has the mark. A separate process does it."""
     if (pipe := _start_watchdog()) >= 0:
         os.write(pipe, b"+ %d\n" % mark)
         os.close(pipe)
 
 
 def _start_watchdog() -> int:
-    """See process/watchdog.py; the pipe to it, or -1. It has no parent that must wait for it."""
+    """Start the watchdog (process/watchdog.py). Returns the pipe to it, or -1. Nobody has to wait for it."""
     reads, writes = os.pipe2(os.O_CLOEXEC)
     try:
         pid = os.fork()

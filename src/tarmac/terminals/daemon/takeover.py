@@ -238,7 +238,7 @@ def _not_found(id: str) -> TerminalNotFound:
 
 
 class _Takeover:
-    """What is done once for a terminal, before anybody gets it."""
+    """The steps that bring back one terminal. They run once, before anybody gets the terminal."""
 
     def __init__(self, terminal: KeptTerminal, record: TerminalRecord, commands: list[StoredCommand]) -> None:
         self._terminal = terminal
@@ -295,7 +295,7 @@ class _Takeover:
         terminal.restored()
 
     def _printed(self, last: StoredCommand) -> bytes:
-        """What the journal has of a command whose shell is gone."""
+        """The output in the journal of a command whose shell is gone."""
         folder = terminal_journal(self._terminal)
         if not folder.is_dir():
             return b""

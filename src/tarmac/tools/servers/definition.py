@@ -1,6 +1,6 @@
 """Which MCP servers there are: mcp_servers.toml, and the files of Claude Code, Roo Code and VS Code.
 
-Of two servers with one name, the user's own counts before the workspace's, and our file before those of others.
+If two servers have one name, the user's counts before the workspace's, and our file before those of other programs.
 """
 
 import json
@@ -47,13 +47,13 @@ class ServerDefinition:
 
     @property
     def digest(self) -> str:
-        """The same for servers that are started in the same way."""
+        """A hash of how the server is started."""
         parts = (self.command, self.args, sorted(self.env.items()), str(self.cwd), self.url, sorted(self.headers))
         return sha256(repr(parts).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
     @property
     def trusted(self) -> bool:
-        """Whether the user or their editor named it; what a workspace names is asked about."""
+        """Whether the user or their editor named it. A server that a workspace names needs a yes of a person."""
         return self.origin != "workspace"
 
 

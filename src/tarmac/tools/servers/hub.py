@@ -1,12 +1,12 @@
-"""The MCP servers of a task. None is started before it is used; all are ended with the task.
+"""The MCP servers of a task. A server is started at its first use. All are ended with the task.
 
 Hub(definitions).connect(name) → ServerConnection → call(tool, arguments) · read(uri) → aclose()
 
-The SDK's client of a server is entered, used and left by one task of its own. The SDK is imported when the first
-server is used: it takes a second.
+One asyncio task enters, uses and leaves the SDK's client of a server. The SDK is imported when the first server is
+used, because that takes a second.
 
-Pins: what a server said of a tool when it was used last, and how the server was started, by hash. A tool that its
-server describes in another way is asked about again, whatever was allowed before.
+A pin is a hash of how a server was started, or of how it described a tool, at the last use. If either changes, the
+person is asked again, whatever they allowed before.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ class ServerFailed(ToolFailed):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTool:
-    """A tool, in the words of its server."""
+    """A tool, as its server describes it."""
 
     name: str
     description: str
@@ -48,13 +48,13 @@ class ServerTool:
 
     @property
     def digest(self) -> str:
-        """The same as long as the server describes it in the same way."""
+        """A hash of the server's description."""
         return sha256(f"{self.name}\0{self.description}\0{self.schema}".encode("utf-8", "replace")).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerResult:
-    """What a tool or a resource returned: the parts of it as the protocol has them."""
+    """What a tool or a resource returned, in the parts of the protocol."""
 
     content: tuple[dict[str, Any], ...]
     failed: bool = False
@@ -72,7 +72,7 @@ class ServerConnection:
         tokens: Path,
         show: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
-        """`show` tells a person the address where they sign in; None: nobody can."""
+        """`show` tells a person the address where they sign in. None: nobody can."""
         self.definition = definition
         self.tools: dict[str, ServerTool] = {}
         self.about = ""  # name and version, in the server's own words
@@ -108,7 +108,7 @@ class ServerConnection:
             raise
 
     async def _own(self) -> None:
-        """Enter the client, wait until somebody wants to leave, leave: all in one task, as the SDK wants it."""
+        """Enter the client, wait until it is to be left, and leave it. The SDK wants all three in one task."""
         assert self._ready is not None
         try:
             async with AsyncExitStack() as stack:
@@ -188,7 +188,7 @@ class ServerConnection:
         self.instructions = client.instructions or ""
 
     async def call(self, tool: str, arguments: dict[str, Any]) -> ServerResult:
-        """Use a tool. A call that has no result in time is given up; it is not made again."""
+        """Use a tool. A call without a result in time is given up, and not repeated."""
         result = await self._within(lambda client: client.call_tool(tool, arguments), f"the tool {tool}")
         raw = result.model_dump(mode="json", by_alias=True, exclude_none=True)
         return ServerResult(
@@ -382,7 +382,7 @@ class Hub:
         return found if found is not None and found.alive else None
 
     async def connect(self, name: str) -> ServerConnection:
-        """The connection; the server is started if it does not run. ToolFailed says why it can't be."""
+        """The connection. Starts the server if it does not run. ToolFailed says why it can't be started."""
         entry = self._entries[self.definition(name).name]
         async with entry.lock:
             if (found := self.running(name)) is not None:
@@ -422,7 +422,7 @@ class Hub:
         return made
 
     def changed(self, name: str, tool: str, digest: str) -> bool:
-        """Whether this differs from what was used before. `tool` "": how the server is started."""
+        """Whether this differs from the last use. An empty `tool` means how the server is started."""
         return self._pins.read().get(f"{name}\0{tool}", digest) != digest
 
     def known(self, name: str, tool: str, digest: str) -> bool:
@@ -430,7 +430,7 @@ class Hub:
         return self._pins.read().get(f"{name}\0{tool}") == digest
 
     def pin(self, name: str, tool: str, digest: str) -> None:
-        """It was used like this."""
+        """Remember this use."""
         self._pins.set(f"{name}\0{tool}", digest)
 
     def status(self) -> list[ServerStatus]:
@@ -472,7 +472,7 @@ class PinFile:
         self.path = path
 
     def read(self) -> Mapping[str, str]:
-        """All pins; none if the file can't be read, so that everything counts as new."""
+        """All pins. If the file can't be read there are none, so everything counts as new."""
         try:
             found = json.loads(self.path.read_text())
         except (OSError, ValueError):
@@ -494,5 +494,5 @@ class PinFile:
 
 
 def with_servers(definitions: Definitions, more: Iterable[ServerDefinition]) -> Definitions:
-    """The same with others beside them, which count before those of the workspace."""
+    """Add other servers. They take precedence over those of the workspace."""
     return Definitions({**definitions.servers, **{each.name: each for each in more}}, definitions.trouble)

@@ -1,7 +1,7 @@
 """Sign in to a server over HTTP (OAuth 2.1): tokens in a private file, and a redirect to this machine.
 
-Only `tarmac mcp-servers login NAME` opens the way for a person. A task never waits for a browser: it uses the tokens
-that are there, and refreshes them.
+Only `tarmac mcp-servers login NAME` asks a person to sign in. A task never waits for a browser. It uses and refreshes
+the stored tokens.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class SignInNeeded(TarmacError):
 
 @dataclass(frozen=True, slots=True)
 class TokenFile:
-    """The tokens of one server, in a file that only the user can read. The SDK asks it."""
+    """The tokens of one server, in a file that only the user can read. The SDK reads and writes it."""
 
     folder: Path
     url: str
@@ -40,7 +40,7 @@ class TokenFile:
         return self.folder / f"{sha256(self.url.encode()).hexdigest()[:24]}.json"
 
     async def get_tokens(self) -> Any:
-        """The stored tokens, if there are some."""
+        """The stored tokens, if there are any."""
         from mcp.shared.auth import OAuthToken
 
         found = self._read().get("tokens")
@@ -62,7 +62,7 @@ class TokenFile:
         self._write({**self._read(), "client": client_info.model_dump(mode="json", exclude_none=True)})
 
     def forget(self) -> bool:
-        """Remove them; whether there were some."""
+        """Remove them. Returns whether there were any."""
         try:
             self.path.unlink()
         except FileNotFoundError:
@@ -160,7 +160,7 @@ def _bound(port: int) -> socket.socket:
 def provider(
     url: str, tokens: TokenFile, redirect: SignInListener | None, show: Callable[[str], Awaitable[None]] | None
 ) -> Any:
-    """What the SDK's client signs its requests with."""
+    """The authentication of the SDK's requests."""
     from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
