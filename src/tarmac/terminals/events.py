@@ -117,43 +117,42 @@ class Listeners:
     """Who is told of which events: of one terminal, or of all terminals of a pool."""
 
     def __init__(self) -> None:
-        self._all: list[tuple[Listener, tuple[Kind, ...]]] = []
-        self._of_pool: Listeners | None = None
+        self._of: dict[Kind, list[Listener]] = {}
+        self._pool: Listeners | None = None
 
     def __len__(self) -> int:
-        return len(self._all)
+        return sum(map(len, self._of.values()))
 
     def add(self, listener: Listener, *kinds: Kind) -> Callable[[], None]:
         """Tell `listener` of events of these kinds, or without any of all; the returned function ends that."""
-        entry = (listener, kinds)
-        self._all.append(entry)
+        wanted = kinds or tuple(TerminalEvent.__subclasses__())
+        for kind in wanted:
+            self._of.setdefault(kind, []).append(listener)
 
         def remove() -> None:
-            if entry in self._all:
-                self._all.remove(entry)
+            for kind in wanted:
+                if listener in (those := self._of.get(kind, [])):
+                    those.remove(listener)
+                    if not those:
+                        del self._of[kind]
 
         return remove
 
     def join(self, pool: "Listeners") -> None:
         """From now on the pool's listeners are told, too, and before all others."""
-        self._of_pool = pool
+        self._pool = pool
 
     def want(self, kind: Kind) -> bool:
         """Whether anybody is told of such an event. Else it need not be made."""
-        for _, kinds in self._all:
-            if not kinds or kind in kinds:
-                return True
-        return self._of_pool is not None and self._of_pool.want(kind)
+        return kind in self._of or (self._pool is not None and kind in self._pool._of)
 
     def tell(self, event: TerminalEvent) -> None:
         """Call them. One that fails is the event loop's to report: no terminal stops for a viewer's fault."""
-        if self._of_pool is not None:
-            self._of_pool.tell(event)
-        for listener, kinds in self._all[:]:
-            if kinds and type(event) not in kinds:
-                continue
+        kind = type(event)
+        told = self._of.get(kind, [])
+        for listener in [*self._pool._of.get(kind, []), *told] if self._pool is not None else told[:]:
             try:
                 listener(event)
             except Exception as error:
-                message = f"a listener failed at {type(event).__name__} of terminal {event.terminal}"
+                message = f"a listener failed at {kind.__name__} of terminal {event.terminal}"
                 asyncio.get_running_loop().call_exception_handler({"message": message, "exception": error})

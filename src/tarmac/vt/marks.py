@@ -25,7 +25,7 @@ _WHOLE = re.compile(rb"\x1b(?:" + _OSC + rb"|(?P<query>" + _CSI + rb"|" + _DCS +
 _BEGUN = re.compile(
     rb"\x1b(?:\](?:\d{0,4}|(?:633|133|7|9|1337|1[0-2]|4);[^\x07\x1b]*\x1b?)|\[[>=?]?\d{0,5}\$?|P[$+]?|P[$+]q[^\x07\x1b]*\x1b?)?\Z"
 )
-_LETTERS = {each: chr(each) for each in b"ABCDEFGHIJKLMNOPQRSTUVWXYZ"}  # decode() is slower than all the rest
+_LETTERS = {each.encode(): each for each in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}  # decode() is slower than all the rest
 _ESCAPED = re.compile(rb"\\x([0-9a-f]{2})")
 
 
@@ -85,7 +85,8 @@ class MarkParser:
     def __init__(self, nonce: bytes) -> None:
         self.nonce = nonce
         self._blank = b"*" * len(nonce)
-        self._ours = b";" + nonce  # after the letter of a mark of ours
+        # A whole mark of ours, its letter, and its fields if nothing in them is escaped.
+        self._ours = re.compile(rb"(\x1b\]633;([A-Z]);" + re.escape(nonce) + rb"(?:;([^\x07\x1b\\]+))?\x07)")
         self._held = b""
 
     def feed(self, data: bytes) -> list[Piece]:
@@ -118,23 +119,18 @@ class MarkParser:
 
         It gives what `feed` would give, in a third of its time.
         """
-        before, *sequences = data.split(b"\x1b")
-        pieces: list[Piece] = [self._scrub(before)] if before else []
-        fields_at = 6 + len(self._ours)
-        after = b""
-        for sequence in sequences:
-            if after:
-                pieces.append(self._scrub(after))
-            mark, bell, after = sequence.partition(b"\x07")
-            if not bell or not mark.startswith(b"]633;") or not mark.startswith(self._ours, 6):
-                return None
-            empty, *fields = mark[fields_at:].split(b";")
-            if empty:
-                return None
-            if b"\\" in mark:
-                fields = list(map(unescape, fields))
-            pieces.append(Mark(_LETTERS.get(mark[5], "?"), tuple(fields), True, b"\x1b%s\x07" % mark))
-        return pieces + self._output(after) if after else pieces
+        parts = self._ours.split(data)  # text, mark, letter, fields, text, …
+        if not data.count(b"\x1b") == data.count(self.nonce) == len(parts) // 4:
+            return None
+        rest = iter(parts)
+        text = next(rest)
+        pieces: list[Piece] = []
+        for mark, letter, fields, after in zip(rest, rest, rest, rest, strict=True):
+            if text:
+                pieces.append(text)
+            pieces.append(Mark(_LETTERS[letter], tuple(fields.split(b";")) if fields else (), True, mark))
+            text = after
+        return pieces + self._output(text) if text else pieces
 
     def flush(self) -> list[Piece]:
         """What was held back, when nothing more will come."""
@@ -150,7 +146,7 @@ class MarkParser:
             del fields[0]
             if b"\\" in text:
                 fields = list(map(unescape, fields))
-            return Mark(_LETTERS.get(kind[0], "?") if len(kind) == 1 else "?", tuple(fields), True, found.group())
+            return Mark(_LETTERS.get(kind, "?"), tuple(fields), True, found.group())
         if code == b"633":
             return Mark(kind.decode("ascii", "replace"), tuple(fields), False, self._scrub(found.group()))
         if code == b"133":
