@@ -370,7 +370,7 @@ def _picture(image: PastedImage) -> Picture:
     except (binascii.Error, ValueError):
         raise BadRequest("a picture is not base64") from None
     if len(data) > LARGEST_PICTURE:
-        raise BadRequest(f"a picture has {len(data):,} bytes. The limit is {LARGEST_PICTURE:,}.")
+        raise BadRequest(f"a picture has {len(data):,} bytes. The limit is {LARGEST_PICTURE:,}")
     return data, image.media_type
 
 
