@@ -20,7 +20,7 @@ from tarmac.tasks import events as e
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.log.reader import read_log
 from tarmac.tasks.store import TaskStore
-from tarmac.tasks.subtasks import make_worktree, plan_merge, share, unfinished
+from tarmac.tasks.subtasks import make_worktree, plan_merge, share, unfinished, write_all
 from tarmac.tasks.task import Task
 from tarmac.tasks.views.metadata import metadata
 from tarmac.tasks.views.model_history import model_messages
@@ -206,6 +206,30 @@ async def test_a_worktree_runs_no_program_that_the_repository_names(repository: 
     merge = await plan_merge(repository, tree.workspace, tree.base)
     assert merge.merged == ("b.txt",) and "+theirs" in merge.conflicts[0]
     assert not ran.exists()
+
+
+async def test_executable_bits_and_repositories_within_a_worktree(repository: Path) -> None:
+    """S15: a change of a mode comes back, too. A repository that the subtask made does not, and is not lost."""
+    (repository / "run.sh").write_text("#!/bin/sh\n")
+    (repository / "run.sh").chmod(0o640)
+    (repository / "old.sh").write_text("#!/bin/sh\n")
+    (repository / "old.sh").chmod(0o755)
+    tree = await make_worktree(repository, "x")
+    assert tree is not None
+    (tree.workspace / "run.sh").chmod(0o755)
+    (tree.workspace / "old.sh").chmod(0o644)
+    merge = await plan_merge(repository, tree.workspace, tree.base)
+    assert (merge.merged, merge.failed) == (("old.sh", "run.sh"), False)
+    write_all(merge.writes)
+    modes = {name: (repository / name).stat().st_mode & 0o777 for name in ("run.sh", "old.sh")}
+    assert modes == {"run.sh": 0o750, "old.sh": 0o644}
+    within = tree.workspace / "within"
+    within.mkdir()
+    git(within, "init", "-q")
+    git(within, "commit", "-q", "--allow-empty", "-m", "first")
+    (tree.workspace / "b.txt").write_text("more\n")
+    merge = await plan_merge(repository, tree.workspace, tree.base)
+    assert "b.txt" in merge.merged and merge.left == ("within",) and merge.failed
 
 
 async def test_a_conflict_is_shown_and_nothing_is_written_over(repository: Path) -> None:

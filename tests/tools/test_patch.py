@@ -61,9 +61,16 @@ def test_ways_in_which_models_write_the_same_change(body: str) -> None:
     assert after(body) == "one\n2\nthree\n"
 
 
-def test_a_here_document_and_a_missing_end_are_understood() -> None:
-    patch = "apply_patch <<'EOF'\n*** Begin Patch\n*** Update File: list.txt\n@@\n-two\n+2\nEOF"
-    assert [each.after for each in plan_patch(patch, FILES.get)] == ["one\n2\nthree\n"]
+def test_a_here_document_and_missing_marks_are_understood() -> None:
+    change = "*** Update File: list.txt\n@@\n-two\n+2\n"
+    for patch in (f"apply_patch <<'EOF'\n*** Begin Patch\n{change}EOF", change, f"{change}*** End Patch"):
+        assert [each.after for each in plan_patch(patch, FILES.get)] == ["one\n2\nthree\n"]
+
+
+def test_a_patch_that_begins_and_does_not_end_is_refused() -> None:
+    """S10: it may have been cut off in the middle of a file."""
+    with pytest.raises(EditFailed, match="may have been cut off"):
+        plan_patch("*** Begin Patch\n*** Add File: new.txt\n+one\n+tw", FILES.get)
 
 
 def test_new_lines_without_context_go_to_the_end_or_after_their_anchor() -> None:

@@ -108,9 +108,8 @@ async def restore(
     if as_json:
         print(json.dumps({"to": to, "conversation": conversation, "files": [_as_data(each) for each in done.files]}))
     else:
-        print(
-            "\n".join([*restored_lines(done, root, look), *(["the conversation was rewound"] if conversation else [])])
-        )
+        told = restored_lines(done, root, look) if files else ()
+        print("\n".join([*told, *(["the conversation was rewound"] if conversation else [])]))
     return 1 if done.of(Fate.CHANGED_SINCE, Fate.NOT_KEPT, Fate.FAILED) else 0
 
 

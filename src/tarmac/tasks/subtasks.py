@@ -11,6 +11,7 @@ Without a repository they work one after the other.
 import asyncio
 import os
 import secrets
+import stat
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
@@ -46,6 +47,7 @@ MOST_AT_ONCE: Final = 4
 DEEPEST: Final = 3
 LONGEST_DIFF: Final = 4_000  # characters of a conflict that the model is told
 LONGEST_NAME: Final = 60  # of a subtask, in its questions
+GITLINK: Final = "160000"
 GIT_TIMEOUT: Final = 60.0  # seconds
 
 
@@ -275,7 +277,7 @@ class Subtasks:
             merge = await plan_merge(workspace, started.workspace, started.base)
             if merge.writes:
                 why, paths = f"Merging what subtask {started.child} changed", [each.place for each in merge.writes]
-                await self._state.checkpoints.change(why, paths, lambda: _write_all(merge.writes))
+                await self._state.checkpoints.change(why, paths, lambda: write_all(merge.writes))
             if not merge.failed:
                 await remove_worktree(workspace, started.workspace)
         names = ", ".join(merge.merged) or "nothing"
@@ -338,7 +340,7 @@ class Merge:
     conflicts: tuple[str, ...] = ()  # each with the child's change
     left: tuple[str, ...] = ()  # the files of the conflicts
     writes: tuple[_MergedFile, ...] = ()
-    failed: bool = False  # git could not tell
+    failed: bool = False  # not all of it could be brought: the worktree stays
 
 
 class _GitFailed(Exception):
@@ -424,8 +426,12 @@ async def plan_merge(workspace: Path, theirs: Path, base: str) -> Merge:
         listed = await _git(top, "diff-tree", "-r", "-z", "--no-renames", base, after)
         fields = listed.decode("utf-8", "surrogateescape").split("\0")
         merged, conflicts, left, writes = [], [], [], list[_MergedFile]()
+        repositories: list[str] = []
         for about, path in zip(fields[::2], fields[1::2], strict=False):
-            _, mode, old, new, _ = about.removeprefix(":").split(" ")
+            was, mode, old, new, _ = about.removeprefix(":").split(" ")
+            if GITLINK in (was, mode):
+                repositories.append(path)
+                continue
             found = await _merge_file(top, path, old=old, new=new, mode=mode)
             if found is not None:
                 merged.append(path)
@@ -438,7 +444,9 @@ async def plan_merge(workspace: Path, theirs: Path, base: str) -> Merge:
                 whole = "" if set(new) == {"0"} else f" (its whole version: `git show {new}`)"
                 conflicts.append(f"{path}{whole}:\n{diff[:LONGEST_DIFF]}{cut}")
                 left.append(path)
-        return Merge(tuple(merged), tuple(conflicts), tuple(left), tuple(writes))
+        conflicts += [f"{each}: a repository of its own, left in {theirs}" for each in repositories]
+        left += repositories
+        return Merge(tuple(merged), tuple(conflicts), tuple(left), tuple(writes), failed=bool(repositories))
     except (_GitFailed, OSError) as error:
         why = f"nothing could be merged ({error}); its files are in {theirs}"
         return Merge(conflicts=(why,), failed=True)
@@ -462,7 +470,8 @@ async def _merge_file(top: Path, path: str, *, old: str, new: str, mode: str) ->
     before = await _blob(top, old)
     after = await _blob(top, new)
     if ours == after:
-        return []
+        same = after is None or mode == "120000" or bool(place.stat().st_mode & 0o100) == (mode == "100755")
+        return [] if same else [_MergedFile(place, after, mode)]
     if ours != before:
         if ours is None or before is None or after is None or mode == "120000" or place.is_symlink():
             return None
@@ -487,7 +496,7 @@ async def _merge_lines(ours: bytes, before: bytes, after: bytes) -> bytes | None
             return None
 
 
-def _write_all(files: Iterable[_MergedFile]) -> None:
+def write_all(files: Iterable[_MergedFile]) -> None:
     """In a thread."""
     for each in files:
         _write(each.place, each.data, each.mode)
@@ -505,4 +514,6 @@ def _write(place: Path, data: bytes | None, mode: str) -> None:
     if place.is_symlink():
         place.unlink()
     place.write_bytes(data)
-    place.chmod(0o755 if mode == "100755" else 0o644)
+    bits = stat.S_IMODE(place.stat().st_mode)
+    readers = (bits & 0o444) >> 2  # as git does it: who may read may run
+    place.chmod(bits | readers if mode == "100755" else bits & ~0o111)

@@ -39,6 +39,7 @@ __all__ = ["FileChange", "Section", "plan_patch"]
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _ADD, _DELETE, _UPDATE, _MOVE = "*** Add File:", "*** Delete File:", "*** Update File:", "*** Move to:"
 _EOF, _ENVIRONMENT = "*** End of File", "*** Environment ID:"
+_CLOSING = ("EOF", "```")  # of a here-document, of a code block
 _FORM = "*** Begin Patch / *** Update File: path / @@ / -old / +new / *** End Patch"
 
 
@@ -159,8 +160,11 @@ def _body(lines: Sequence[str]) -> list[tuple[int, str]]:
     ends = [at for at, (_, line) in enumerate(rest) if line.strip() == _END and line[:1] not in "+-"]
     if ends:
         return rest[: ends[-1]]  # an earlier one is content
-    while rest and rest[-1][1].strip() in ("", "EOF", "```"):  # without an end mark
-        rest.pop()
+    closed = False
+    while rest and rest[-1][1].strip() in ("", *_CLOSING):
+        closed |= rest.pop()[1].strip() in _CLOSING
+    if not closed and begin and lines[begin - 1].strip() == _BEGIN:
+        raise EditFailed(f"the patch has no {_END!r}: it may have been cut off", hint="send all of it again")
     return rest
 
 
