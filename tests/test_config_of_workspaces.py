@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tarmac.config.load import check_workspace
+from tarmac.app import check_workspace
 from tarmac.errors import BadRequest, DirectoryUnavailable
 
 

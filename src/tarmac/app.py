@@ -21,10 +21,10 @@ from tarmac.events import TaskId
 from tarmac.models.factory import open_model, warm
 from tarmac.models.image_model import ImageModel
 from tarmac.models.provider import Model
-from tarmac.paths import check_directory, private_dir, state_dir
+from tarmac.paths import check_directory, config_dir, private_dir, shown, state_dir
 from tarmac.policy import Enforcement, Policy
 from tarmac.policy.approval import Picture
-from tarmac.policy.files import Files
+from tarmac.policy.files import Files, look
 from tarmac.policy.grants import GrantFile
 from tarmac.policy.parse.parser import check_parser
 from tarmac.prompts.instructions import Instructions, first_heard, read_instructions
@@ -493,3 +493,27 @@ async def _check_parser(*, attended: bool) -> tuple[str, ...]:
             hint="nobody is here to approve each command; `tarmac doctor` tells what is wrong",
         )
     return (f"no command can be judged, so that you are asked about each: {why}",)
+
+
+PROJECT = "choose the folder of a project"
+
+
+def check_workspace(folder: Path, environ: Mapping[str, str]) -> Path:
+    """The folder, made absolute. BadRequest if an agent may not have it as a workspace.
+
+    Files of the workspace may be read and changed with fewer questions, so it can't contain the home directory, and
+    it can't be a folder with credentials or with Tarmac's own files.
+    """
+    folder = check_directory(folder)
+    real = Path(os.path.realpath(folder))
+    if real == Path(real.anchor):
+        raise BadRequest("the whole machine can't be the workspace", hint=PROJECT)
+    home = environ.get("HOME", "")
+    if home.startswith("/") and Path(os.path.realpath(home)).is_relative_to(real):
+        raise BadRequest(f"{shown(folder)} contains your home directory, so it can't be the workspace", hint=PROJECT)
+    for own in (state_dir(environ), config_dir(environ)):
+        if real.is_relative_to(os.path.realpath(own)):
+            raise BadRequest(f"{shown(folder)} belongs to Tarmac, so it can't be the workspace", hint=PROJECT)
+    if look(real, cwd=real.parent, workspace=Path("/nonexistent")).credential:
+        raise BadRequest(f"{shown(folder)} may contain credentials, so it can't be the workspace", hint=PROJECT)
+    return folder

@@ -13,9 +13,8 @@ from tarmac.acp.editor_session import EditorSession
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
 from tarmac.acp.updates import Updates, commands_of, options_of
 from tarmac.acp.wire import INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND, Json
-from tarmac.app import App, open_app
+from tarmac.app import App, check_workspace, open_app
 from tarmac.config import load_config
-from tarmac.config.load import check_workspace
 from tarmac.errors import BadRequest, ConfigError, DirectoryUnavailable, PlaceFailed, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.paths import Relation, check_directory, relation, state_dir

@@ -133,7 +133,7 @@ class ToolServer:
                     self._roots[client.session] = found
         if found is None:
             raise BadRequest("the client named no workspace", hint=SET_WORKSPACE)
-        from tarmac.config.load import check_workspace
+        from tarmac.app import check_workspace
 
         try:
             return await asyncio.to_thread(check_workspace, found, os.environ)

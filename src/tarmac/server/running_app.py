@@ -13,9 +13,8 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from tarmac.app import App, open_app
+from tarmac.app import App, check_workspace, open_app
 from tarmac.config import Config, load_config
-from tarmac.config.load import check_workspace
 from tarmac.errors import BadRequest, DirectoryUnavailable, TarmacError, TaskInUse, TaskNotFound, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import check_directory, state_dir
