@@ -10,7 +10,8 @@ from tests.tasks.engine import Seen, a_task, call, done, messages_of, results, t
 
 from tarmac.models.messages import ToolUse
 from tarmac.tasks.events import CallJudged, ModelSaid, ModelTold, Noted, ToolFinished, ToolStarted
-from tarmac.tasks.limits import LONGEST_LOOP, Limits, repeats
+from tarmac.tasks.limits import Limits
+from tarmac.tasks.repetition import LONGEST_LOOP, repeats
 
 
 async def test_calls_that_read_run_together_and_the_others_in_order(tmp_path: Path) -> None:

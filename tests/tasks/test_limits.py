@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tarmac.models.messages import Blob, Image, Text
 from tarmac.policy import Action, Execute, Policy, PolicySettings, ReadFile, Verdict, WriteFile
 from tarmac.tasks.auto import LEVELS, Auto, Kinds, covers, kinds_for, reaches, settings_for
-from tarmac.tasks.limits import Limits, Repetition, Used, fingerprint
+from tarmac.tasks.limits import Limits, Used
+from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.requests import JITTER, LONGEST_DELAY, retry_delay
 
 

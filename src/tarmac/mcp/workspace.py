@@ -29,7 +29,7 @@ from tarmac.models.messages import Blob, Image, Text
 from tarmac.policy import Execute, Verdict
 from tarmac.policy.visible import visible
 from tarmac.tasks.auto import covers
-from tarmac.tasks.limits import STUCK, Repetition, fingerprint
+from tarmac.tasks.repetition import STUCK, Repetition, fingerprint
 from tarmac.terminals.events import CommandStarted, TerminalClosedEvent, TerminalEvent
 from tarmac.terminals.terminal import Terminal
 from tarmac.tools import call_decoder, terminal_access

@@ -43,8 +43,8 @@ from tarmac.tasks.events import (
     ToolFinished,
     ToolStarted,
 )
-from tarmac.tasks.limits import Repetition, fingerprint
 from tarmac.tasks.questions import Questions, new_question
+from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tasks.signals import OutputStreamed, ProgressMade
 from tarmac.tasks.state import TaskState, Unfinished, digest_of, fates
 from tarmac.terminals import Terminal

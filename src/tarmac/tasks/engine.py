@@ -11,7 +11,7 @@ A run is an asyncio task of its own. Cancelling it, at any await, stops it. Then
 (`call_recorder.py`), as after a crash. The caller of `until_idle` owns the run. If the caller is cancelled,
 the run is stopped, and the cancellation waits until the run is left in order.
 
-Beside it: requests.py (the model, retries), tool_calls.py (the calls of one answer), limits.py, rest.py
+Beside it: requests.py (the model, retries), tool_calls.py (the calls of one answer), repetition.py, limits.py, rest.py
 (a task that stands still), surroundings.py (the environment that the model is told).
 """
 

@@ -27,8 +27,8 @@ from tarmac.tasks.condense import Condenser
 from tarmac.tasks.consent import Consent
 from tarmac.tasks.context import Ended, judged, now
 from tarmac.tasks.events import CallId, ModelSaid, RequestFailed, RequestId, RequestStarted, TaskEvent
-from tarmac.tasks.limits import LONGEST_LOOP, repeats
 from tarmac.tasks.questions import Questions, words
+from tarmac.tasks.repetition import LONGEST_LOOP, repeats
 from tarmac.tasks.signals import CallStreamed, ReasoningStreamed, RetryCounted, TextStreamed
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.talk import commands

@@ -25,8 +25,8 @@ from tarmac.tasks.call_recorder import CallRecorder, Live, RunningCommands
 from tarmac.tasks.condense import Condenser
 from tarmac.tasks.context import judged, now
 from tarmac.tasks.events import CallId, Noted
-from tarmac.tasks.limits import Repetition
 from tarmac.tasks.questions import Questions, TaskAsker
+from tarmac.tasks.repetition import Repetition
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.subtasks import Subtasks
 from tarmac.tasks.talk import Conversation, Queue

@@ -31,8 +31,8 @@ from tarmac.tasks.auto import reaches
 from tarmac.tasks.call_recorder import record_verdicts
 from tarmac.tasks.context import now
 from tarmac.tasks.events import CallId, Noted, ToolFinished
-from tarmac.tasks.limits import STUCK
 from tarmac.tasks.questions import ActingAgent, Questions, TaskAsker
+from tarmac.tasks.repetition import STUCK
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.tool_calls import judge_of
 from tarmac.tools.edit.unified_diff import patched

@@ -35,7 +35,7 @@ from tarmac.policy.plan import environment
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
 from tarmac.tasks.context import now
-from tarmac.tasks.limits import STUCK
+from tarmac.tasks.repetition import STUCK
 from tarmac.tasks.state import TaskState
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.plans import start_plan

@@ -19,7 +19,7 @@ from tarmac.events import TerminalId
 from tarmac.models.messages import NO_USAGE, Part, Reasoning, Text
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
-from tarmac.tasks.limits import Repetition, fingerprint
+from tarmac.tasks.repetition import Repetition, fingerprint
 from tarmac.tools.edit.unified_diff import patched
 from tarmac.tools.execute_command import short
 
