@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -368,3 +369,11 @@ async def test_servers_that_the_editor_passes_are_used(tmp_path: Path) -> None:
         assert "tester greet" in json.dumps(asked)
         last = ours.updates("tool_call_update")[-1]
         assert last["status"] == "completed" and "Hello Ada!" in json.dumps(last)
+
+
+def test_the_first_answer_does_not_wait_for_policy_tasks_and_terminals() -> None:
+    """A1: they are imported while the editor reads it."""
+    heavy = ("tarmac.policy", "tarmac.tasks.events", "tarmac.terminals.execution", "anthropic", "openai")
+    code = f"import sys, tarmac.acp.agent; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout == "[]\n"
