@@ -36,6 +36,7 @@ async def models(*arguments: str, **environ: str) -> tuple[int, str, str]:
     return process.returncode or 0, out.decode(), err.decode()
 
 
+@pytest.mark.slow
 async def test_models_lists_what_a_provider_offers_with_window_and_price() -> None:
     """U9."""
     async with serving(LISTED) as server:
@@ -54,6 +55,7 @@ async def test_models_lists_what_a_provider_offers_with_window_and_price() -> No
     assert listed["context_window"] == 1_000_000 and listed["price_output"] > listed["price_input"] > 0
 
 
+@pytest.mark.slow
 async def test_a_refused_key_and_a_dead_server_are_told_without_the_key() -> None:
     """U9."""
     async with serving(refusal(401, "no sk-123456789")) as server:

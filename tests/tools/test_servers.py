@@ -23,6 +23,8 @@ from tarmac.tools.servers import Hub, read_definitions
 from tarmac.tools.servers.definition import Definitions, ServerDefinition, parse_definition
 from tarmac.tools.servers.hub import ServerFailed
 
+pytestmark = pytest.mark.slow  # each test starts MCP servers, which takes a second
+
 SCRIPT = Path(mcp_server.__file__)
 
 

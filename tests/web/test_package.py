@@ -48,6 +48,7 @@ def test_a_checkout_without_the_page_says_what_to_do(tmp_path: Path) -> None:
     assert "make web" in missing.value.hint
 
 
+@pytest.mark.slow
 def test_the_address_is_on_a_line_of_its_own_and_a_second_call_finds_the_first(tmp_path: Path) -> None:
     """A4, F8."""
     page_is_built()

@@ -70,6 +70,7 @@ async def test_a_server_that_is_ended_leaves_its_tasks_in_order(tmp_path: Path) 
     assert json.loads(shown.out.splitlines()[-1])["kind"] == "task_saved"
 
 
+@pytest.mark.slow
 async def test_a_task_of_another_process_is_followed_and_can_be_taken_over_when_that_has_ended(tmp_path: Path) -> None:
     """A4, F8: a second front end on the same task: the page follows its log, live."""
     made = script(tmp_path, TALK)

@@ -9,6 +9,8 @@ from tests.web.served import PATIENCE, served
 
 from tarmac.loopback import http_server
 
+pytestmark = pytest.mark.slow  # hundreds of connections, and waits of seconds
+
 SLOW = (
     "POST /api/session HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
     "Content-Type: application/json\r\nContent-Length: 900\r\n\r\n{{"
