@@ -1,5 +1,7 @@
 """Row 18 where a command gets next to no processor: what could not act yet was not deaf."""
 
+import asyncio
+import subprocess
 import sys
 from pathlib import Path
 
@@ -51,3 +53,30 @@ async def test_a_shell_that_gets_no_processor_is_waited_for(
             assert isinstance(terminal, PtyTerminal), "it was given up"
             (group / "cpu.cfs_quota_us").write_text("-1")
             assert (await terminal.run("echo same", timeout=60)).notes == ()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])  # fish: another of its threads waits for a processor, which is not seen
+async def test_an_environment_is_waited_for_where_there_is_no_processor(tmp_path: Path, shell: str) -> None:
+    """T31: the shell's own time counts. Chance decides when the shell is let run, so it is asked three times."""
+    settings = Settings(shell_integration_timeout=1)
+    with cgroup("cpu", cpu_cfs_period_us=1_000_000, cpu_cfs_quota_us=-1) as group:
+        async with open_terminal(cwd=tmp_path, shell=shell) as terminal:
+            assert isinstance(terminal, PtyTerminal) and terminal.session is not None
+            await terminal.run("export COLOUR=green")
+            terminal.settings = settings
+            (group / "cgroup.procs").write_text(str(terminal.session.pid))
+            (group / "cpu.cfs_quota_us").write_text("1000")
+            others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3)]  # noqa: ASYNC220
+            try:
+                for other in others:
+                    (group / "cgroup.procs").write_text(str(other.pid))
+                for _ in range(3):
+                    await asyncio.sleep(1)  # they use up what there is
+                    changed = await terminal.environment()
+            finally:
+                (group / "cpu.cfs_quota_us").write_text("-1")
+                for other in others:
+                    other.kill()
+                    other.wait()
+            assert changed["COLOUR"] == "green"
+            assert (await terminal.run("echo same", timeout=60)).output == "same\n"

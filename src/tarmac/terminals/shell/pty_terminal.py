@@ -34,7 +34,7 @@ from tarmac.terminals.shell.interrupt import interrupt, kill
 from tarmac.terminals.shell.keyboard import Keyboard
 from tarmac.terminals.shell.monitor import Monitor, give_up
 from tarmac.terminals.shell.session import Owner, Session
-from tarmac.terminals.shell.shell_lifecycle import ShellLifecycle
+from tarmac.terminals.shell.shell_lifecycle import ShellLifecycle, until_ended
 from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.shell.state import (
     EndTold,
@@ -336,7 +336,8 @@ class PtyTerminal(Terminal):
                 execution = self._new_execution(command, internal=True)
                 self.tracker.internal = execution.number
                 self._load(session, execution, os.fsencode(command), b"")
-                await execution.ended(self.settings.shell_integration_timeout)
+                if not await until_ended(execution, session, limit := self.settings.shell_integration_timeout):
+                    raise ShellFailed(f"the shell did not tell its environment within {limit:g} s")
                 now = target.read_text("utf-8", "surrogateescape")
                 if theirs is None:
                     target.unlink()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tarmac.errors import ShellFailed, TarmacError, TerminalClosed
 from tarmac.paths import nearest_existing
+from tarmac.terminals.execution import Execution
 from tarmac.terminals.process.processes import below, stat
 from tarmac.terminals.process.signals import TimeToAct
 from tarmac.terminals.process.tty_probe import Waiting, Wants
@@ -32,7 +33,7 @@ LONGEST_QUESTION = 200
 async def until_up(session: Session, seconds: float) -> str:
     """Wait for the first prompt, up to `seconds` in which its processes could act; not while one waits for keys."""
     waited = 0.0
-    time_to_act = TimeToAct(lambda: [stat(session.pid), *(each for _, each in below(session.pid))])
+    time_to_act = _time_to_act(session)
     before: Waiting | None = None
     injected = False
     pause = FIRST_LOOK
@@ -57,6 +58,19 @@ async def until_up(session: Session, seconds: float) -> str:
     if session.alive:
         await session.learn_prompt()
     return ""
+
+
+async def until_ended(execution: Execution, session: Session, seconds: float) -> bool:
+    """Wait for the end of what the shell does for us, up to `seconds` in which its processes could act."""
+    waited = 0.0
+    time_to_act = _time_to_act(session)
+    while waited < seconds and not await execution.ended(NEXT_LOOK):
+        waited += time_to_act.of(NEXT_LOOK)
+    return not execution.running
+
+
+def _time_to_act(session: Session) -> TimeToAct:
+    return TimeToAct(lambda: [stat(session.pid), *(each for _, each in below(session.pid))])
 
 
 def _is_at_its_prompt(session: Session, seen: Waiting) -> bool:
