@@ -306,6 +306,7 @@ async def test_a_rule_for_words_does_not_reach_into_loops_and_conditions() -> No
     ("line", "words"),
     [
         ("find . -name '*.py' | xargs grep -n x", "find . -name *.py -type f -print0|xargs -0 grep -n x --"),
+        ("find . -name '*.py' -print0 | xargs -0 cat", "find . -name *.py -type f -print0|xargs -0 cat --"),
         (
             "find src -name '*.py' | xargs -I{} grep x {}",
             "find src -name *.py -type f -print0|xargs -0 -I{} grep x -- {}",

@@ -109,7 +109,7 @@ def xargs(prover: WordProver, words: tuple[str, ...], upstream: tuple[Simple, ..
     if hardened[-1] != f"{os.curdir}/{SAMPLE}":
         raise Unproven(f"xargs can't give names to `{rest[0]}`")
     end = () if has(rest[0], Trait.PRINTS_DASHES) or "--" in rest else ("--",)  # so that no name is an option
-    if before:
+    if before and not exact:
         own = (own[0], "-0", *own[1:])
     return replace(inner, stage=Stage((*own, *hardened[:-1], *end, *[holder] * bool(holder))), before=before)
 
@@ -125,7 +125,8 @@ def _check_handed(
             raise Unproven(f"xargs gives `{opener}` names that are not known")
         if not has(lines[0][0], Trait.FINDS) or exact is not ("-print0" in lines[0]) or (exact and len(lines) != 1):
             raise Unproven(f"xargs gives `{opener}` names that are not known")
-        before = () if exact else (plain_files(lines[0]), *map(of_whole_names, lines[1:]))
+        finding = lines[0][:-1] if exact and lines[0][-1] == "-print0" else lines[0]
+        before = (plain_files(finding), *map(of_whole_names, lines[1:]))
         check_found(prover.read(*prover.find((before or lines)[0])[:2]), opener, prover.named)
     elif not has(opener, Trait.METADATA) or not _prints_names(lines[0]):
         raise Unproven(f"xargs gives `{opener}` names that are not known")

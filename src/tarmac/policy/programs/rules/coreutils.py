@@ -18,7 +18,6 @@ PROGRAMS = {
         traits="names-only metadata prints-names answers named-only core suggest-line",
     ),
     "dir": ProgramEntry(like="ls", traits="named-only suggest-line"),
-    "vdir": ProgramEntry(like="ls", traits="named-only"),
     "eza": ProgramEntry(
         why="lists names, sizes and dates", short="1lahRTrDfFSsgimutUxdGoOZ@L:I:Hb",
         long="""
@@ -161,7 +160,7 @@ PROGRAMS = {
         refuse="output", operands="name", abbreviate=False, check="recursive", cwd=True,
         does=[effect.MAY_WRITE_OR_START], writes_by="-o", traits="names-only text-values answers suggest-line",
     ),
-    "lsd|dust": ProgramEntry(
+    "lsd": ProgramEntry(
         why="lists names, sizes and dates", short="1lahRrtSd:n:F",
         long="""
             all almost-all long tree recursive depth: oneline human-readable size: date: group-dirs: icon: icon-theme:
@@ -169,11 +168,7 @@ PROGRAMS = {
         """,
         operands="name", abbreviate=False, check="recursive", cwd=True,
     ),
-    "hexyl": ProgramEntry(
-        why="prints bytes", short="n:s:c:", long="length: skip: no-squeezing color: border: plain bytes:",
-        operands="path", abbreviate=False,
-    ),
-    "pdfinfo|pdffonts|pdfimages -list": ProgramEntry(
+    "pdfinfo|pdfimages -list": ProgramEntry(
         why="shows facts about a document", short="f:l:", operands="path", most=1,
     ),
     "pdftotext": ProgramEntry(
@@ -191,10 +186,6 @@ PROGRAMS = {
     "basename|dirname": ProgramEntry(
         why="splits a path, as text", short="as:z", long="multiple suffix: zero help version", operands="text",
         harmless_options=True, traits="quiet names-only no-files metadata answers named-only suggest-line",
-    ),
-    "pathchk": ProgramEntry(
-        why="checks names, as text", short="pP", long="portability help version", operands="text",
-        harmless_options=True,
     ),
     "md5sum": ProgramEntry(
         why="computes a checksum", short="a:bcl:qrstwz",
@@ -314,14 +305,6 @@ PROGRAMS = {
         why="adds up the sections of a binary", short="ABGdoxtVh", long="format: totals common radix: help version",
         operands="path", traits="response-files named-only",
     ),
-    "otool": ProgramEntry(
-        why="shows the tables of a binary", short="afhlLDtdorvVXxIm", operands="path", traits="response-files",
-    ),
-    "c++filt": ProgramEntry(
-        why="shows the source names of symbols", short="_nptiVhs:",
-        long="no-params no-verbose no-strip-underscore strip-underscore types format: help version", operands="text",
-        traits="response-files",
-    ),
     "objdump": ProgramEntry(
         why="shows what is in a binary", short="aCdDfghj:lM:prRstTwxz",
         long="""
@@ -357,7 +340,6 @@ PROGRAMS = {
         does=[effect.PACKS], unpacks_into="-d", special="unpack", answers_to="-v",
         traits="writes-by-form partial answers suggest-line",
     ),
-    "zipinfo": ProgramEntry(why="lists what is in an archive", short="12smlvhtTzC", operands="path text"),
     "zcat": ProgramEntry(
         why="prints compressed files", short="fqvk", long="force quiet verbose help version", operands="path",
         traits="decodes named-only",
@@ -517,9 +499,6 @@ PROGRAMS = {
         why="formats text", short="it:", long="initial tabs: help version", operands="path", numbers=True,
         traits="named-only",
     ),
-    "unexpand": ProgramEntry(
-        why="formats text", short="at:", long="all first-only tabs: help version", operands="path", traits="named-only",
-    ),
     "pr": ProgramEntry(
         why="formats text in pages", short="abcdD:e::fFh:i::Jl:mn::N:o:rs::S::tTvw:W:",
         long="""
@@ -559,16 +538,15 @@ PROGRAMS = {
     ),
     "numfmt": ProgramEntry(like="factor", traits="answers named-only"),
     "expr": ProgramEntry(why="calculates", operands="text", check="anything", traits="quiet named-only"),
-    "tsort": ProgramEntry(why="sorts or looks up words", short="df", operands="path", traits="named-only"),
-    "look": ProgramEntry(like="tsort", does=[effect.MAY_WRITE_OR_START]),
+    "look": ProgramEntry(
+        why="looks up words", short="df", operands="path", does=[effect.MAY_WRITE_OR_START], traits="named-only",
+    ),
     "base64": ProgramEntry(
         why="encodes or decodes to the screen", short="diw:D",
         long="decode ignore-garbage wrap: base64 base64url base32 base32hex base16 base2msbf z85 help version",
         operands="path", does=[effect.MAY_WRITE_OR_START],
         traits="decodes shows-content answers named-only suggest-line",
     ),
-    "base32": ProgramEntry(like="base64", traits="decodes named-only"),
-    "basenc": ProgramEntry(like="base64"),
     "sed": ProgramEntry(
         why="prints lines; scripts that write, run or read other files are not known to be harmless",
         short="nEre:sl:uz",
@@ -593,7 +571,6 @@ PROGRAMS = {
     ),
     "mawk": ProgramEntry(like="awk", special="run_awk", grant="line", traits="text-values partial named-only"),
     "nawk": ProgramEntry(like="awk", special="run_awk", grant="line", traits="partial"),
-    "original-awk": ProgramEntry(like="awk"),
     "jq": ProgramEntry(
         why="selects from JSON", short="cCMnrRsSaejL@hV",
         long="""
@@ -604,7 +581,6 @@ PROGRAMS = {
         refuse="from-file rawfile slurpfile", operands="script path", abbreviate=False, check="jq",
         does=[effect.MAY_READ_OR_START], answers_to="-V -h", traits="textual filter answers named-only suggest-line",
     ),
-    "gojq|jaq": ProgramEntry(like="jq", does=[effect.MAY_READ_OR_START]),
     "yq": ProgramEntry(
         why="selects from YAML; -i would write", short="PMCejnrN0o:p:I:h",
         long="""
@@ -635,7 +611,6 @@ PROGRAMS = {
         long="by-file wide no-cocomo sort: format: include-ext: exclude-ext: exclude-dir: version help",
         refuse="output format-multi", operands="path", abbreviate=False, cwd=True,
     ),
-    "diffstat": ProgramEntry(why="counts the changes in a patch", short="bcCklmtuvw:p:n:f:", operands="path"),
     "bc": ProgramEntry(
         why="calculates what it reads", short="lq", long="mathlib quiet version", operands="none",
         does=[effect.MAY_WRITE_OR_START], grant="line", traits="typed-code",
@@ -645,7 +620,6 @@ PROGRAMS = {
         operands="path", does=[effect.MAY_WRITE_OR_START], writes_by="-o --output",
     ),
     "cal": ProgramEntry(why="prints a calendar", short="13jmyhwbMsY", operands="text", traits="named-only"),
-    "ncal": ProgramEntry(like="cal"),
     "tee": ProgramEntry(
         why="prints its input; a file would be written", short="ai", operands="text", check="tee",
         does=[effect.MAY_WRITE_OR_START], touches="changes", special="write_operands",
@@ -711,7 +685,7 @@ PROGRAMS = {
     ),
     "zstd -l|zstd --list": ProgramEntry(why="shows facts about compressed files", short="v", operands="path"),
     "zstd": ProgramEntry(does=[effect.PACKS], answers_to="-V", traits="answers"),
-    "7z l|7za l|7zz l": ProgramEntry(why="lists an archive", operands="path", most=1),
+    "7z l|7za l": ProgramEntry(why="lists an archive", operands="path", most=1),
     "7z|ar": ProgramEntry(does=[effect.PACKS], traits="response-files answers"),
     "7za": ProgramEntry(does=[effect.PACKS], traits="response-files"),
     "ar t|ar tv": ProgramEntry(why="lists an archive", operands="path text"),
@@ -723,11 +697,10 @@ PROGRAMS = {
     "nano": ProgramEntry(does=[effect.MAY_WRITE_OR_START], answers_to="-V", grant="line", traits="answers keyboard"),
     "pico|micro|hx|lazygit|tig": ProgramEntry(does=[effect.MAY_WRITE_OR_START], traits="keyboard"),
     """
-        helix|subl|cursor|rename|mmv|dos2unix|unix2dos|recode|magick|mogrify|xelatex|inkscape|gimp|soffice|libreoffice|
-        jpegoptim|optipng|sox|dot|mmdc|wkhtmltopdf|asciidoctor|groff|age-keygen|minisign|signify|cosign|xdotool|xclip|
-        xsel|pbcopy|pbpaste|wl-copy|ttyrec|asciinema|dialog|whiptail|stow|chezmoi|link|updatedb|mandb|texhash|gsettings|
-        dconf|gconftool-2|logger|systemd-cat|mesg|reset|clear|btop|iotop|nvtop|ncdu|yes|jo|envsubst|gettext|msgfmt|
-        xgettext|cpp|bpftrace|dtrace|info|tldr|units|ptx|locate|gcore|ldapsearch
+        helix|subl|cursor|rename|dos2unix|unix2dos|magick|mogrify|xelatex|inkscape|gimp|soffice|libreoffice|dot|
+        wkhtmltopdf|age-keygen|xclip|xsel|pbcopy|pbpaste|wl-copy|asciinema|dialog|whiptail|stow|chezmoi|link|updatedb|
+        mandb|gsettings|dconf|logger|systemd-cat|reset|clear|btop|iotop|yes|jo|envsubst|gettext|msgfmt|xgettext|cpp|
+        info|tldr|units|ptx|locate|ldapsearch
     """: ProgramEntry(does=[effect.MAY_WRITE_OR_START]),
     "mkfifo": ProgramEntry(does=[effect.MAY_WRITE_OR_START], special="write_operands", traits="writes-all answers"),
     "mknod|sponge": ProgramEntry(does=[effect.MAY_WRITE_OR_START], special="write_operands", traits="writes-all"),
@@ -735,7 +708,6 @@ PROGRAMS = {
         does=[effect.MAY_WRITE_OR_START], special="write_operands", traits="copies answers suggest-line",
     ),
     "ffmpeg": ProgramEntry(does=[effect.MAY_WRITE_OR_START], answers_to="-version", traits="answers"),
-    "exiftool": ProgramEntry(does=[effect.MAY_WRITE_OR_START], needs="/etc/perl"),
     "ssh-keygen": ProgramEntry(does=[effect.MAY_WRITE_OR_START], traits="textual"),
     "zellij": ProgramEntry(does=[effect.MAY_WRITE_OR_START], grant="line", traits="relay"),
     "ln": ProgramEntry(
@@ -791,7 +763,7 @@ PROGRAMS = {
     "dd": ProgramEntry(
         special="copy_bytes", traits="dangerous-inside shows-content places-judged answers suggest-line",
     ),
-    "addr2line|7zz": ProgramEntry(traits="response-files"),
+    "addr2line": ProgramEntry(traits="response-files"),
     "grm": ProgramEntry(special="remove"),
     "gdd": ProgramEntry(special="copy_bytes"),
 }

@@ -18,8 +18,8 @@ PROGRAMS = {
     ),
     """
         readonly|unalias|setopt|unsetopt|bind|complete|compgen|compopt|getopts|mapfile|readarray|disown|suspend|zle|
-        bindkey|zmodload|autoload|emulate|vared|print|functions|zcompile|zstyle|zformat|zparseopts|sched|ztcp|zpty|
-        deactivate|activate|workon|rvm|chruby
+        bindkey|zmodload|autoload|emulate|vared|print|functions|zcompile|zstyle|zparseopts|sched|deactivate|activate|
+        rvm
     """: ProgramEntry(does=[effect.CHANGES_SHELL]),
     "alias": ProgramEntry(
         does=[effect.CHANGES_SHELL], special="define_alias", grant="line", traits="shows-when-alone partial",
@@ -97,7 +97,7 @@ PROGRAMS = {
     "command": ProgramEntry(runs=WrapperEntry(plain="", left_out=True), grant="line", traits="says-where"),
     "builtin|unbuffer|torsocks|dbus-run-session|firejail|entr": ProgramEntry(runs=WrapperEntry(), grant="line"),
     "exec": ProgramEntry(runs=WrapperEntry(value="-a"), does=[effect.CHANGES_SHELL], grant="line"),
-    "catchsegv|fakeroot": ProgramEntry(runs=WrapperEntry()),
+    "fakeroot": ProgramEntry(runs=WrapperEntry()),
     "faketime": ProgramEntry(runs=WrapperEntry(skip=1)),
     "caffeinate": ProgramEntry(runs=WrapperEntry(value="-t -w"), grant="line"),
     "taskset": ProgramEntry(runs=WrapperEntry(value="-p", skip=1), grant="line"),

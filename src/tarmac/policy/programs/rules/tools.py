@@ -164,7 +164,7 @@ PROGRAMS = {
         traits="compose answers helps server",
     ),
     "zypper": ProgramEntry(does=[effect.REMOVES_PACKAGES.on("remove"), effect.CHANGES_PACKAGES], grant="command"),
-    "aptitude|emerge|nix-env|guix|add-apt-repository|apt-key": ProgramEntry(does=[effect.CHANGES_PACKAGES]),
+    "nix-env|add-apt-repository|apt-key": ProgramEntry(does=[effect.CHANGES_PACKAGES]),
     "port": ProgramEntry(does=[effect.CHANGES_PACKAGES], grant="command"),
     "nix": ProgramEntry(
         does=[effect.CHANGES_PACKAGES], grant="command", grant_words="flake", grant_line="run shell develop",
@@ -311,14 +311,11 @@ PROGRAMS = {
         """,
         traits="answers helps",
     ),
-    """
-        pipenv|bundler|volta|corepack|cpan|cpanm|luarocks|flutter|pod|carthage|nuget|vcpkg|conan|easy_install|sdk|
-        sdkman|pip-compile|pip-sync|bower
-    """: ProgramEntry(does=[effect.INSTALLS]),
+    "pipenv|bundler|flutter|pod|nuget|vcpkg|sdk|pip-compile|pip-sync": ProgramEntry(does=[effect.INSTALLS]),
     """
         conda list|conda env list|pipx list|pyenv versions|pyenv version|rbenv versions|rbenv version|gem list|
-        gem which|gem contents|asdf list|asdf current|opam list|update-alternatives --list|
-        update-alternatives --display|brew --prefix|brew --cellar
+        gem which|gem contents|asdf list|asdf current|update-alternatives --list|update-alternatives --display|
+        brew --prefix|brew --cellar
     """: ProgramEntry(
         why="asks a tool what is installed", short="anelpovgq",
         long="""
@@ -416,7 +413,6 @@ PROGRAMS = {
         does=[effect.INSTALLS], answers_to="version -V", grant="command", grant_words="run", grant_program="exec",
         traits="prints-setup answers",
     ),
-    "opam": ProgramEntry(does=[effect.INSTALLS], needs_in_home=".opam", traits="prints-setup answers"),
     "cabal|stack": ProgramEntry(does=[effect.INSTALLS], grant="command", traits="answers"),
     "hex": ProgramEntry(does=[effect.INSTALLS], traits="decodes"),
     "mix": ProgramEntry(
@@ -625,7 +621,7 @@ PROGRAMS = {
     "gmake": ProgramEntry(does=[effect.RUNS_PROJECT], answers_to="-v", grant="command", traits="answers make-words"),
     "cmake": ProgramEntry(does=[effect.RUNS_PROJECT], answers_to="-h", grant="line", traits="answers"),
     "ninja": ProgramEntry(does=[effect.RUNS_PROJECT], grant="command", traits="answers make-words"),
-    "meson|esbuild|xcodebuild|crystal|autoconf|automake|biome|clang-tidy|shfmt|buf|protoc": ProgramEntry(
+    "meson|esbuild|xcodebuild|autoconf|automake|biome|clang-tidy|shfmt|buf|protoc": ProgramEntry(
         does=[effect.RUNS_PROJECT], traits="answers",
     ),
     "bazel": ProgramEntry(
@@ -679,11 +675,9 @@ PROGRAMS = {
         traits="suggest-name",
     ),
     """
-        karma|cypress|playwright|nuxt|ng|vue|gulp|grunt|bin/rails|django-admin|flask|uvicorn|gunicorn|celery|alembic|
-        artisan|ocamlfind|scalac|./configure|configure|coverage|sphinx-build|mkdocs|hugo|jekyll|storybook|nodemon|pm2|
-        forever|foreman|honcho|overmind|streamlit|jupyter|scrapy|molecule|goimports|swiftlint|ktlint|detekt|spotless|
-        checkstyle|phpstan|psalm|php-cs-fixer|dbt|airflow|prefect|dagster|spark-submit|hardhat|forge|truffle|anchor|
-        solana|expo|react-native|fastlane|tauri|electron|cordova|ionic|capacitor
+        cypress|playwright|nuxt|ng|vue|gulp|grunt|bin/rails|django-admin|flask|uvicorn|gunicorn|alembic|artisan|
+        scalac|./configure|configure|coverage|sphinx-build|mkdocs|hugo|jekyll|storybook|nodemon|pm2|streamlit|jupyter|
+        goimports|swiftlint|ktlint|phpstan|php-cs-fixer|spark-submit|forge|expo|react-native|tauri|electron
     """: ProgramEntry(does=[effect.RUNS_PROJECT]),
     "tsc": ProgramEntry(
         does=[effect.RUNS_PROJECT], answers_to="-v -h", turning="--plugins --outDir --outFile",
@@ -751,8 +745,7 @@ PROGRAMS = {
         does=[effect.RUNS_PROJECT, effect.MAY_WRITE_OR_START], answers_to="-V -h",
         answers_unless="rust-toolchain rust-toolchain.toml .cargo", traits="answers builds",
     ),
-    "ghc|nim": ProgramEntry(does=[effect.RUNS_PROJECT], traits="answers typed-code"),
-    "dune": ProgramEntry(does=[effect.RUNS_PROJECT], answers_unless="dune-project", traits="answers"),
+    "ghc": ProgramEntry(does=[effect.RUNS_PROJECT], traits="answers typed-code"),
     "zig|packer": ProgramEntry(does=[effect.RUNS_PROJECT], answers_to="version", traits="answers"),
     "kotlinc": ProgramEntry(does=[effect.RUNS_PROJECT], answers_to="-version", traits="answers typed-code"),
     "ctest|ansible|ansible-playbook": ProgramEntry(does=[effect.RUNS_PROJECT], grant="line"),
@@ -856,8 +849,7 @@ PROGRAMS = {
     "erl": ProgramEntry(does=[effect.RUNS_PROGRAM], traits="answers typed-code"),
     "iex": ProgramEntry(does=[effect.RUNS_PROGRAM], answers_to="-v", traits="answers typed-code"),
     "irb|ghci|expect|jshell": ProgramEntry(does=[effect.RUNS_PROGRAM], grant="line", traits="typed-code"),
-    "pry|guile|racket|sbcl|octave|maxima": ProgramEntry(does=[effect.RUNS_PROGRAM], traits="typed-code"),
-    "runghc|wish|clisp|mono|wine|qemu-system-x86_64": ProgramEntry(does=[effect.RUNS_PROGRAM]),
+    "pry|octave": ProgramEntry(does=[effect.RUNS_PROGRAM], traits="typed-code"),
     "scala|kotlin": ProgramEntry(
         does=[effect.RUNS_PROGRAM], answers_to="-version",
         needs="/etc/java /etc/java-11-openjdk /etc/java-17-openjdk /etc/java-21-openjdk /proc", grant="script",
@@ -869,7 +861,6 @@ PROGRAMS = {
     "pwsh": ProgramEntry(does=[effect.RUNS_PROGRAM, effect.RUNS_DISGUISED], grant="line", traits="shell typed-shell"),
     "powershell": ProgramEntry(does=[effect.RUNS_PROGRAM, effect.RUNS_DISGUISED], grant="line", traits="shell"),
     "gdb|lldb": ProgramEntry(does=[effect.RUNS_PROGRAM], grant="line", traits="answers typed-code"),
-    "gnuplot": ProgramEntry(does=[effect.RUNS_PROGRAM, effect.MAY_WRITE_OR_START], traits="typed-code"),
     "csh|tcsh": ProgramEntry(does=[effect.RUNS_SCRIPT], grant="script", traits="shell typed-shell"),
     "source": ProgramEntry(
         does=[effect.RUNS_SCRIPT, effect.CHANGES_SHELL], grant="line", traits="interprets runs-in-shell runs-file",
@@ -880,9 +871,6 @@ PROGRAMS = {
     ),
     "multipass": ProgramEntry(
         does=[effect.DELETES_CONTAINERS.on("delete"), effect.STEERS_CONTAINERS], traits="server relay",
-    ),
-    "virsh": ProgramEntry(
-        does=[effect.DELETES_CONTAINERS.on("destroy|undefine"), effect.STEERS_CONTAINERS], traits="server",
     ),
     "tofu": ProgramEntry(
         does=[effect.DESTROYS_ELSEWHERE.on("destroy"), effect.DEPLOYS.on("apply"), effect.ASKS_A_SERVICE],
@@ -898,7 +886,7 @@ PROGRAMS = {
     """
         gcloud info|gcloud projects list|az account show|az account list|aws sts get-caller-identity|
         aws ec2 describe-instances|heroku apps|conda info|conda search|gem env|gem info|gem search|tmux ls|
-        tmux list-sessions|tmux list-windows|virsh list|multipass list|ollama list|ollama ps|tailscale status
+        tmux list-sessions|tmux list-windows|multipass list|ollama list|ollama ps
     """: ProgramEntry(
         why="asks a tool what there is", short="anelpovgq",
         long="""
@@ -943,7 +931,6 @@ PROGRAMS = {
         ],
         answers_to="version", grant="command", traits="answers server",
     ),
-    "tailscale": ProgramEntry(does=[effect.ASKS_A_SERVICE], traits="server"),
     "update-alternatives": ProgramEntry(
         does=[effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE, effect.SHOWS_MACHINE.on("--list")],
         needs="/var/lib/dpkg/alternatives",
@@ -979,7 +966,6 @@ PROGRAMS = {
     ),
     "claude|codex|gemini|aider|goose|opencode|cursor-agent": ProgramEntry(does=[effect.STARTS_AGENT], grant="line"),
     "amp|crush|copilot": ProgramEntry(does=[effect.STARTS_AGENT]),
-    "rot13|uudecode": ProgramEntry(traits="decodes"),
     "ssh-agent|fnm|dircolors|zoxide|thefuck": ProgramEntry(traits="prints-setup"),
     "starship": ProgramEntry(answers_to="-V", traits="prints-setup answers"),
     "mkfs": ProgramEntry(special="make_file_system", traits="dangerous-inside"),
@@ -997,17 +983,12 @@ PROGRAMS = {
     "cargo-clippy": ProgramEntry(answers_unless="rust-toolchain rust-toolchain.toml .cargo", traits="answers"),
     "ollama": ProgramEntry(traits="server"),
     "elvish|xonsh|nu": ProgramEntry(grant="script", traits="typed-shell"),
-    """
-        mysqlsh|bpython|utop|gforth|clj|ptpython|swipl|lein|mycli|pdb|clickhouse|gst|sqlite|usql|litecli|groovysh|
-        octave-cli|pgcli|clojure|hy
-    """: ProgramEntry(traits="typed-code"),
-    "adb|minicom|picocom|machinectl": ProgramEntry(traits="relay"),
+    "mysqlsh|bpython|pdb|clickhouse|gst|sqlite|octave-cli|clojure": ProgramEntry(traits="typed-code"),
     "wsl": ProgramEntry(grant="line", traits="relay"),
-    "view|vim.tiny|nnn|most|lf|ranger": ProgramEntry(traits="keyboard"),
+    "view|vim.tiny|most|lf": ProgramEntry(traits="keyboard"),
     "remove-item": ProgramEntry(special="remove_item"),
     "invoke-expression": ProgramEntry(special="invoke_expression"),
     "gfind": ProgramEntry(special="find"),
-    "sar|ipcs|prtstat|slabtop|tload": ProgramEntry(needs="/proc"),
     "apt-mark|apt-config": ProgramEntry(
         needs="""
             /var/lib/dpkg /etc/dpkg/dpkg.cfg /etc/dpkg/dpkg.cfg.d /etc/dpkg/origins /var/lib/apt /var/cache/apt
@@ -1016,8 +997,7 @@ PROGRAMS = {
         """,
     ),
     "udevadm": ProgramEntry(needs="/sys /run/udev/data /proc"),
-    "lastlog": ProgramEntry(needs="/run/utmp /var/log/wtmp /proc"),
     "prove": ProgramEntry(needs="/etc/perl"),
-    "jj|dagger|buck2|earthly|invoke": ProgramEntry(grant="command"),
-    "fab|cmd|salt|rundll32|dtach|start-stop-daemon|wscript|explorer|cscript": ProgramEntry(grant="line"),
+    "invoke": ProgramEntry(grant="command"),
+    "cmd|rundll32|dtach|start-stop-daemon|wscript|explorer|cscript": ProgramEntry(grant="line"),
 }
