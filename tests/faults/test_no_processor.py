@@ -55,7 +55,7 @@ async def test_a_shell_that_gets_no_processor_is_waited_for(
             assert (await terminal.run("echo same", timeout=60)).notes == ()
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh"])  # fish: another of its threads waits for a processor, which is not seen
+@pytest.mark.parametrize("shell", ["bash", "zsh"])  # of fish, another thread waits for a processor
 async def test_an_environment_is_waited_for_where_there_is_no_processor(tmp_path: Path, shell: str) -> None:
     """T31: the shell's own time counts. Chance decides when the shell is let run, so it is asked three times."""
     settings = Settings(shell_integration_timeout=1)
