@@ -6,7 +6,7 @@ import re
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.cli.recorded import DIFF, a_run
 from tests.tasks.samples import any_event, one_of_each
@@ -62,7 +62,11 @@ any_signal = st.one_of(*(_signal(each) for each in ALL_SIGNALS if each is not s.
 looks = st.builds(Look, colour=st.booleans(), columns=st.integers(20, 130), live=st.booleans())
 
 
+NAMELESS = e.ToolFinished(at=0.0, call=CallId("a"), name="", outcome="denied", content=())
+
+
 @settings(max_examples=150, deadline=None)
+@example(PIPE, [NAMELESS], False)
 @given(looks, st.lists(any_event | any_signal, max_size=8), st.booleans())
 def test_no_control_character_reaches_the_terminal(look: Look, said: list[e.TaskEvent | s.Signal], past: bool) -> None:
     """A5: whatever a model, a command or a file says, in any field of any fact or signal."""

@@ -207,7 +207,7 @@ class ToolCalls:
         colour, mark = MARKS[event.outcome]
         title = one_line(event.title or event.name)
         if event.outcome == "denied":
-            title = f"Denied: {title[0].lower() if title[1:2].islower() else title[0]}{title[1:]}"
+            title = f"Denied: {title[:1].lower() if title[1:2].islower() else title[:1]}{title[1:]}"
         facts: list[str] = [] if event.outcome == "done" or event.outcome in title.lower() else [event.outcome]
         if event.exit_code is not None:
             facts.append(f"exit code {event.exit_code}")
