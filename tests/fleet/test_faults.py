@@ -197,6 +197,28 @@ async def test_a_host_is_sent_garbage_through_a_socket(data: bytes) -> None:
         assert [each.kind for each in await conversation(hello())] == [HostFrameKind.WELCOME]
 
 
+async def test_a_reader_that_gives_up_gets_no_more() -> None:
+    """F5. What comes through a socket is handed on at once, but never to one who no longer waits."""
+    ours, theirs = socket.socketpair()
+    stream = await stream_of_socket(theirs, first=b"first ")
+    got: list[bytes] = []
+
+    def take(data: bytes) -> bool:
+        got.append(data)
+        return True
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await stream.receive(take)
+    reader, writer = await asyncio.open_unix_connection(sock=ours)
+    writer.write(b"second")
+    async with asyncio.timeout(10):
+        assert (await stream.read(), got) == (b"second", [b"first "])
+    await stream.aclose()
+    assert await reader.read() == b""
+    writer.close()
+
+
 class InMemory:
     """A transport to a host in this process."""
 

@@ -91,10 +91,12 @@ class SocketStream(asyncio.Protocol, ByteStream):
     async def receive(self, take: Callable[[bytes], bool]) -> None:
         if self._unread and not take(await self.read()):
             return
-        if not self._ended:
-            self._take = take
-        while not self._ended:
-            await self._news.wait()
+        self._take = take
+        try:
+            while not self._ended:
+                await self._news.wait()
+        finally:
+            self._take = None
         if self._error is not None:
             raise self._error
 
