@@ -84,6 +84,7 @@ class ServerConnection:
         self._owner: asyncio.Task[None] | None = None
         self._ready: asyncio.Future[None] | None = None
         self._leave = asyncio.Event()
+        self._tools_changed = False
         self._log: IO[str] | None = None
 
     @property
@@ -150,7 +151,12 @@ class ServerConnection:
                 encoding_error_handler="replace",
             )
             server = sdk["stdio_client"](params, errlog=self._log)
-        client = sdk["Client"](server, list_roots_callback=roots, cache=None)
+
+        async def heard(message: Any) -> None:
+            if isinstance(getattr(message, "root", message), sdk["ToolListChangedNotification"]):
+                self._tools_changed = True
+
+        client = sdk["Client"](server, list_roots_callback=roots, message_handler=heard, cache=None)
         return await stack.enter_async_context(client)
 
     async def _http(self, stack: AsyncExitStack, sdk: dict[str, Any]) -> Any:
@@ -167,8 +173,14 @@ class ServerConnection:
         await stack.enter_async_context(http)
         return sdk["streamable_http_client"](definition.url, http_client=http)
 
+    async def refresh(self) -> None:
+        """Learn its tools again if it said that they have changed."""
+        if self._tools_changed:
+            await self._within(self._learn, "its list of tools")
+
     async def _learn(self, client: Any) -> None:
         """Its tools, page by page."""
+        self._tools_changed = False
         found: dict[str, ServerTool] = {}
         cursor = None
         for _ in range(MOST_PAGES):
@@ -225,11 +237,22 @@ class ServerConnection:
         except TarmacError:
             raise
         except Exception as error:
+            if self._is_closed(error):
+                self._client = None  # the next call starts it again
+                self._leave.set()
+                raise self._failed(f"ended before {what} had a result", self._tail()) from None
             raise self._failed(f"refused {what}: {_words(error)}") from None
         finally:
             if not asked.done():
                 asked.cancel()
                 await asyncio.wait({asked}, timeout=1)
+
+    @staticmethod
+    def _is_closed(error: BaseException) -> bool:
+        """Whether the server is gone. The SDK's client stays open without it."""
+        from mcp.types import CONNECTION_CLOSED
+
+        return getattr(_cause(error), "code", None) == CONNECTION_CLOSED
 
     async def aclose(self) -> None:
         """End it, and all it started. May be called twice."""
@@ -283,6 +306,8 @@ def _cause(error: BaseException) -> BaseException:
 
 def _words(error: BaseException) -> str:
     cause = _cause(error)
+    if type(cause).__name__ == "ValidationError":  # pydantic's, which is many lines long
+        return "its answer does not follow the protocol"
     return str(cause).strip() or type(cause).__name__
 
 
@@ -308,7 +333,7 @@ def _sdk() -> dict[str, Any]:
     from mcp.client.sse import sse_client
     from mcp.client.streamable_http import streamable_http_client
     from mcp.shared._httpx_utils import create_mcp_http_client
-    from mcp.types import ListRootsResult
+    from mcp.types import ListRootsResult, ToolListChangedNotification
 
     from mcp import Client, StdioServerParameters, stdio_client
 
@@ -321,6 +346,7 @@ def _sdk() -> dict[str, Any]:
         "create_mcp_http_client": create_mcp_http_client,
         "streamable_http_client": streamable_http_client,
         "ListRootsResult": ListRootsResult,
+        "ToolListChangedNotification": ToolListChangedNotification,
     }
 
 
@@ -386,6 +412,7 @@ class Hub:
         entry = self._entries[self.definition(name).name]
         async with entry.lock:
             if (found := self.running(name)) is not None:
+                await found.refresh()
                 return found
             now = asyncio.get_running_loop().time()
             if entry.error and now - entry.failed_at < RETRY:
