@@ -253,7 +253,7 @@ class Subtasks:
         await state.append(finished)
         self._left.pop(call, None)
         if not completed:
-            raise ToolFailed(f"Subtask {started.child} {text[:1].lower()}{text[1:]}{told}")
+            raise ToolFailed(f"Subtask {started.child} {text.removeprefix('It ')}{told}")
         return f"Subtask {started.child} completed:\n\n{text}{told}"
 
     @asynccontextmanager
