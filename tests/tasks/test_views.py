@@ -191,6 +191,11 @@ def test_what_ran_when_the_process_died_is_shown_as_interrupted() -> None:
         line.add(event)
     (changed,) = line.add(e.TaskStarted(at=9.0, pid=1))
     assert (changed.kind, changed.state) == ("tool", "interrupted")
+    told = e.ToolFinished(
+        at=9.1, call=CallId("1"), name="read_file", outcome="interrupted", content=(), title="Reading"
+    )
+    (changed,) = line.add(told)
+    assert (changed.place, changed.state) == (len(line.items) - 1, "interrupted")  # once
 
 
 def test_lost_and_unknown_records_are_shown() -> None:

@@ -6,6 +6,10 @@ from pathlib import Path
 import pytest
 from tests.web.served import PATIENCE, Page, page, served
 
+from tarmac.events import TaskId
+from tarmac.tasks.events import RequestId
+from tarmac.tasks.signals import TextStreamed
+
 SCRIPT = """
 [[turn]]
 text = "I will look."
@@ -143,6 +147,15 @@ async def test_a_page_that_comes_late_gets_the_whole_of_what_is_being_said(tmp_p
             await two.do("follow", task=task, after=0)
             await two.until(lambda: two.records(task, "model_said"))
             assert said(two, task) == words
+            # A page that comes between the log and those who hear of it: the answer is a fact, and not said again.
+            request = two.records(task, "model_said")[0]["request"]
+            opened = server.server.state.open[TaskId(task)]
+            await two.until(lambda: not opened.saying)
+            opened.saying.append(TextStreamed(request=RequestId(request), text=words))
+            async with page(server.port, proof) as three:
+                await three.do("follow", task=task, after=0)
+                await three.do("ping")
+                assert said(three, task) == ""
 
 
 async def test_words_while_it_works_are_queued_and_can_be_taken_back(tmp_path: Path) -> None:

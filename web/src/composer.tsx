@@ -214,7 +214,7 @@ export function Composer({ task }: { task: Task | null }): VNode {
       ) : null}
       <div class="field">
         {offers.value.length ? (
-          <ul class="offers" id="offers" role="listbox" aria-label="Completions">
+          <ul class="offers" id="offers" role="listbox" tabIndex={0} onMouseDown={(event) => event.preventDefault()} aria-label="Completions">
             {offers.value.map((offer, at) => (
               <li
                 key={offer.text}
@@ -262,7 +262,7 @@ export function Composer({ task }: { task: Task | null }): VNode {
               event.currentTarget.value = ""; // the same picture can be chosen again
             }} />
           <span class="mono faint clip hide-tight">{task?.model || (welcome.value ? welcome.value.model || "no model" : "")}</span>
-          <span class="faint clip hide-tight">{task?.mode ?? welcome.value?.mode}</span>
+          <span class="faint hide-tight">{task?.mode ?? welcome.value?.mode}</span>
           <span class="grow" />
           {levels.length ? (
             <label class="level">

@@ -56,7 +56,6 @@ export async function connect(to: Listener): Promise<void> {
   const token = given.get("t");
   if (given.get("cwd")) sessionStorage.setItem(FOLDER, given.get("cwd") ?? "");
   if (token) {
-    history.replaceState(null, "", location.pathname + "#/");
     const here = /^(localhost|127\.[\d.]+|\[::1\])$/.test(location.hostname);
     const asking = here ? undefined : setTimeout(() => (link.value = "asking"), AT_ONCE);
     try {
@@ -66,6 +65,7 @@ export async function connect(to: Listener): Promise<void> {
         body: JSON.stringify({ token }),
       });
       const said = (await reply.json()) as { proof?: string; error?: Failure };
+      history.replaceState(null, "", location.pathname + "#/"); // not before: who reloads meanwhile still has the token
       refusal.value = said.error ?? null;
       if (reply.ok && said.proof) {
         proof = said.proof;
@@ -173,7 +173,7 @@ export async function call(verb: string, fields: object = {}, within = REPLY_WIT
     }
     const id = nextId++;
     waiting.set(id, { resolve, reject });
-    setTimeout(() => settle(id, undefined, { what: "The server did not answer in time." }), within);
+    setTimeout(() => waiting.delete(id) && reject(new Away("The server did not answer in time.")), within);
     socket.send(JSON.stringify({ do: verb, id, ...fields }));
   });
 }

@@ -3,7 +3,7 @@
 export function money(dollars: number | null | undefined): string {
   if (dollars === null || dollars === undefined) return "price unknown";
   if (dollars === 0) return "$0";
-  return dollars < 0.995 ? `$${dollars.toFixed(3)}` : `$${dollars.toFixed(2)}`;
+  return `$${dollars.toFixed(dollars < 0.0995 ? 3 : 2)}`;
 }
 
 export function tokens(count: number): string {

@@ -11,7 +11,7 @@ import { clock, duration, plain, sentence, tokens } from "./format";
 import { inline, Markdown } from "./markdown";
 import type { Blob as Picture, Item, TaskRecord } from "./protocol";
 import { toTask } from "./routes";
-import { attempt, questions, tasks, tell, timeline } from "./store";
+import { attempt, questions, relative, tasks, tell, timeline } from "./store";
 
 /** The task whose timeline is drawn. Its folded rows stay as the person left them. */
 export const TaskContext = createContext("");
@@ -62,7 +62,7 @@ export function ItemRow({ item }: { item: Item }): VNode {
     case "mode_changed":
       return <Notice>Mode: {item.text}</Notice>;
     case "error":
-      return <Notice bad>{item.text}</Notice>;
+      return <Notice bad>{sentence(item.text)}</Notice>;
     case "api_req_retried":
       return <Notice>The model did not answer, and is asked again: {item.text}</Notice>;
     case "api_req_started":
@@ -168,16 +168,20 @@ export function printed(about: TaskRecord | null): string {
   return tagged ? tagged[2]! : /(^|\n)Output: \(none\)$/.test(text) ? "" : text;
 }
 
-const TOOL_WORDS: Readonly<Record<string, string>> = { skipped: "skipped", interrupted: "interrupted", failed: "failed" };
+const NOT_DONE: Readonly<Record<string, string>> = { denied: "Denied", interrupted: "Interrupted" };
 
-/** "Running `make`" as "Denied: running `make`": it never ran. */
-function denied(title: string): string {
-  return `Denied: ${/^.[a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title}`;
+/** PURE: "Running `make`" as "Denied: running `make`", for what never ran or did not end. */
+function toolTitle(title: string, state: string): string {
+  const word = NOT_DONE[state];
+  return word ? `${word}: ${/^.[a-z]/.test(title) ? title.charAt(0).toLowerCase() + title.slice(1) : title}`.replace(/: interrupted$/, "") : title;
 }
 
 function ToolRow({ item }: { item: Item }): VNode {
   const about = item.about;
-  const running = item.state === "running";
+  const task = tasks.value.get(useContext(TaskContext));
+  const cut = item.state === "running" && about !== null && task !== undefined && !task.running && !task.elsewhere; // its process is gone; a replay has no `about` yet
+  const itemState = cut ? "interrupted" : item.state;
+  const running = itemState === "running";
   const details = detailsOf(about);
   const command = details.command;
   const files = details.files ?? [];
@@ -187,22 +191,21 @@ function ToolRow({ item }: { item: Item }): VNode {
   const [open, toggle] = useFold(item, "tool", (running && Boolean(about?.["cwd"])) || (files.length > 0 && small) || (bad && Boolean(command)));
   const seconds = Number(about?.["seconds"] ?? 0);
   const terminal = (about?.["terminal"] as string | null | undefined) ?? command?.terminal;
-  const state = running ? "running" : bad ? "failed" : "done";
+  const state = running ? "running" : bad ? "failed" : itemState === "interrupted" || itemState === "skipped" ? "idle" : "done";
   return (
     <div class={`tool ${state}`}>
       <button class="tool-head" type="button" aria-expanded={open} onClick={toggle}>
         <span class={`dot ${state}`} aria-hidden="true" />
-        <span class="tool-title">{inline(item.state === "denied" ? denied(item.text) : item.text)}</span>
+        <span class="tool-title">{inline(toolTitle(item.text, itemState))}</span>
         <span class="tool-facts">
           {files.map((file) => (
             <span key={file.path}>
               <span class="plus">+{file.added ?? 0}</span> <span class="minus">−{file.removed ?? 0}</span>
             </span>
           ))}
-          {TOOL_WORDS[item.state] && !files.length && item.state !== "failed" ? <span class="bad">{TOOL_WORDS[item.state]}</span> : null}
           {command?.running ? <span>still running</span> : null}
           {typeof exit === "number" && exit !== 0 ? <span class="bad">exit {exit}</span> : null}
-          {!running && seconds >= 0.1 ? <span>{duration(seconds)}</span> : null}
+          {!NOT_DONE[itemState] && !running && seconds >= 0.1 ? <span>{duration(seconds)}</span> : null}
           {terminal ? <span>{terminal}</span> : null}
         </span>
         <Chevron open={open} />
@@ -268,6 +271,9 @@ function LiveOutput({ call, quiet }: { call: string; quiet: boolean }): VNode {
 }
 
 const HEAD_LINES = 40;
+const told = (error: unknown): void => {
+  if (error instanceof ServerError) tell(error.what, error.hint);
+};
 
 function Output({ item, command }: { item: Item; command: CommandDetails | undefined }): VNode {
   const task = useContext(TaskContext);
@@ -285,16 +291,15 @@ function Output({ item, command }: { item: Item; command: CommandDetails | undef
   return (
     <div>
       <pre class="output" tabIndex={0} role="group" aria-label="Output">
-        {cut ? [...lines.slice(0, 10), `⋯ ${lines.length - 30} lines ⋯`, ...lines.slice(-20)].join("\n") : lines.join("\n")}
+        {cut ? [...lines.slice(0, 10), more ? "⋯" : `⋯ ${lines.length - 30} lines ⋯`, ...lines.slice(-20)].join("\n") : lines.join("\n")}
       </pre>
-      {cut ? (
+      {more && whole.value === null ? (
+        <button class="quiet" type="button" onClick={() => void fetchAll().catch(told)}>
+          Show the whole output ({tokens(command?.output_bytes ?? 0)} bytes)
+        </button>
+      ) : cut ? (
         <button class="quiet" type="button" onClick={showAll}>
           Show all {lines.length} lines
-        </button>
-      ) : null}
-      {more && whole.value === null ? (
-        <button class="quiet" type="button" onClick={() => void fetchAll().catch(() => undefined)}>
-          Fetch all {tokens(command?.output_bytes ?? 0)} bytes
         </button>
       ) : null}
     </div>
@@ -376,6 +381,7 @@ function CheckpointRow({ item }: { item: Item }): VNode {
   const task = useContext(TaskContext);
   const files = useSignal<UndoneFile[] | null>(null);
   const why = String(item.about?.["why"] ?? "");
+  const workspace = tasks.value.get(task)?.workspace;
   const about = { task, to: item.id };
   const preview = async (): Promise<void> => {
     try {
@@ -393,7 +399,7 @@ function CheckpointRow({ item }: { item: Item }): VNode {
     <div>
       <div class="checkpoint">
         <span class="checkpoint-line">
-          Checkpoint {why ? <span class="clip">{why}</span> : null} <time>{clock(item.at)}</time>
+          Checkpoint {why ? <span class="clip">{inline(why)}</span> : null} <time>{clock(item.at)}</time>
         </span>
         <button class="quiet" type="button" aria-expanded={files.value !== null} onClick={() => (files.value ? (files.value = null) : void preview())}>
           {files.value ? "Keep the files" : "Undo to here…"}
@@ -403,7 +409,7 @@ function CheckpointRow({ item }: { item: Item }): VNode {
         <div class="undo">
           {files.value.map((file) => (
             <div key={file.path}>
-              {file.diff ? <Diff path={file.path} diff={file.diff} /> : <p class="faint">{file.path}</p>}
+              {file.diff ? <Diff path={relative(file.path, workspace)} diff={file.diff} /> : <p class="faint path">{relative(file.path, workspace)}</p>}
               {file.fate === "restored" ? null : (
                 <p class="faint">
                   {file.fate}

@@ -11,7 +11,7 @@ import { Diff } from "./diff";
 import { sentence } from "./format";
 import { Markdown } from "./markdown";
 import type { ApprovalRequest, Question } from "./protocol";
-import { attempt, tell, welcome } from "./store";
+import { attempt, relative, tell } from "./store";
 
 const GUARD = 300;
 const TO_TRY = 95_000; // a trial has a minute
@@ -156,7 +156,7 @@ export function QuestionCard({ question, compact = false }: { question: Question
       {tried.value ? <Tried result={tried.value} off={off} keep={() => void keepTrial()} discard={discardTrial} /> : null}
 
       {panel.value === "always" && only ? (
-        <div class="panel">
+        <div class="panel" ref={reveal}>
           <p>Allow from now on, without asking:</p>
           {only.always.map((offer, at) => (
             <div class="offer" key={at}>
@@ -177,6 +177,7 @@ export function QuestionCard({ question, compact = false }: { question: Question
       {panel.value === "edit" ? (
         <form
           class="panel"
+          ref={reveal}
           onSubmit={(event) => {
             event.preventDefault();
             if (edited.value.trim() && edited.value !== only?.shown) allow({ edited: edited.value });
@@ -321,10 +322,18 @@ function Tried({ result, off, keep, discard }: { result: TryResult; off: boolean
   const count = changes.length + (result.more ?? 0);
   const code = result.exit_code === null || result.exit_code === undefined ? "it did not end in time and was stopped" : `exit code ${result.exit_code}`;
   return (
-    <div class="panel tried" role="group" aria-label="What it did on a copy">
+    <div class="panel tried" ref={reveal} role="group" aria-label="What it did on a copy">
       <p>
         On a copy of the workspace: {code}; {count ? `${count} ${count === 1 ? "file" : "files"} changed.` : "no file changed."}
       </p>
+      <span class="buttons">
+        <button type="button" disabled={off} onClick={keep}>
+          Keep these changes
+        </button>
+        <button type="button" onClick={discard}>
+          Discard
+        </button>
+      </span>
       {changes.map((change) =>
         change.diff ? (
           <Diff key={change.path} path={change.path} diff={change.diff} isNew={change.new ?? false} />
@@ -340,20 +349,11 @@ function Tried({ result, off, keep, discard }: { result: TryResult; off: boolean
           {result.output}
         </pre>
       ) : null}
-      <span class="buttons">
-        <button type="button" disabled={off} onClick={keep}>
-          Keep these changes
-        </button>
-        <button type="button" onClick={discard}>
-          Discard
-        </button>
-      </span>
     </div>
   );
 }
 
 const sameWords = (reason: string, explanation: string): boolean => explanation.toLowerCase().includes(reason.toLowerCase().replace(/^it /, ""));
-const relative = (path: string): string => {
-  const root = `${welcome.value?.workspace ?? ""}/`;
-  return path.startsWith(root) ? path.slice(root.length) : path;
-};
+
+/** A panel that was opened is seen, however long the question is. */
+const reveal = (panel: HTMLElement | null): void => panel?.scrollIntoView({ block: "nearest" });

@@ -16,7 +16,7 @@ const ACK_EVERY = 64 * 1024;
 const RESET = "\x1bc";
 const HEAD = 13; // kind u8, terminal u32, offset u64
 const FONT = 13;
-const SMALLEST = 9; // below it one scrolls to the side
+const SMALLEST = 8; // below it one scrolls to the side
 
 const DARK: ITheme = {
   background: "#14171c",

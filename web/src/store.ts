@@ -44,6 +44,11 @@ export function dismiss(id: number): void {
   troubles.value = troubles.value.filter((each) => each.id !== id);
 }
 
+/** A path as it reads in its workspace; that of the page when none is named. */
+export function relative(path: string, workspace = welcome.peek()?.workspace): string {
+  return workspace && path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path;
+}
+
 /** Do it; tell the person if it fails. True: it was done. */
 export async function attempt(verb: string, fields: object): Promise<boolean> {
   try {

@@ -123,7 +123,7 @@ export function Usage(): VNode {
                     <td class="right">{used.requests}</td>
                     <td class="right">{tokens(used.input)}</td>
                     <td class="right">{tokens(used.output)}</td>
-                    <td class="right">{money(used.cost)}</td>
+                    <td class="right">{used.unpriced === used.requests ? "unknown" : money(used.cost)}</td>
                   </tr>
                 ))}
               </tbody>

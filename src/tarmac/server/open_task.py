@@ -19,7 +19,7 @@ from tarmac.app import App
 from tarmac.errors import TarmacError
 from tarmac.server.joined_task import JoinedTask
 from tarmac.tasks.context import Ended
-from tarmac.tasks.events import ModelSaid, RequestFailed, TaskEvent
+from tarmac.tasks.events import ModelSaid, RequestFailed, RequestId, TaskEvent
 from tarmac.tasks.log.reader import follow, read_log, uncollected
 from tarmac.tasks.signals import ReasoningStreamed, Signal, TextStreamed
 from tarmac.tasks.task import Task
@@ -27,6 +27,7 @@ from tarmac.tasks.views.timeline import Item, Timeline
 
 LAST_WORDS: Final = 10.0  # seconds for a run to end in order
 TO_BEGIN: Final = 50  # turns of the event loop from a wake to a run
+LATE: Final = 20  # facts after which an answer is certainly not being said any more
 
 
 class TaskRunner:
@@ -140,6 +141,11 @@ class TaskHistory:
             for event in found.events:
                 found.timeline.add(event)
         return found
+
+    def has_said(self, request: RequestId) -> bool:
+        """Whether the answer to a late request is a fact already."""
+        late = self.events[-LATE:]
+        return any(isinstance(event, ModelSaid) and event.request == request for event in late)
 
     def changed_since(self, seq: int) -> list[Item]:
         """The items that the facts after `seq` made or changed, as they are now."""

@@ -363,7 +363,8 @@ class ServedClient:
         self._followed[task] = feed.follow(lambda thing: self._told(task, thing))
         if self._by == "web" and (opened := self._running.open.get(task)) is not None:
             for each in opened.saying:
-                self._told(task, each)
+                if not feed.past.has_said(each.request):  # the log knows it before its followers do
+                    self._told(task, each)
         return answer
 
     def _catch_up(self, task: TaskId, feed: TaskFeed, after: int) -> None:

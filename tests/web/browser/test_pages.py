@@ -317,7 +317,7 @@ async def test_a_narrow_page_needs_no_mouse_to_copy(encrypted: bool, serve: Serv
     visitor = await visit(await server.start(), **NARROW, permissions=["clipboard-read", "clipboard-write"])
     page = visitor.page
     if not encrypted:  # what a browser has on http://192.168.…
-        await expect(page.locator("#composer")).to_be_visible()  # the address was used, and can be loaded again
+        await expect(page.locator(".level")).to_be_visible()  # the address was used, and can be loaded again
         await page.context.add_init_script(
             "Object.defineProperty(Navigator.prototype, 'clipboard', {value: undefined})"
         )

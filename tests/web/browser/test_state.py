@@ -78,6 +78,31 @@ async def test_a_killed_server_is_said_and_comes_back(serve: Serve, visit: Open)
     visitor.errors.clear()  # the browser reports each try while the server was away
 
 
+async def test_a_command_that_the_server_died_under_is_shown_once_as_interrupted(serve: Serve, visit: Open) -> None:
+    """A4: after kill −9 nothing seems to run any more, and going on doubles nothing. Offline fits on a phone."""
+    server = serve(turn("", run("touch one; sleep 100")) + turn("", finish("Made.")))
+    visitor = await visit(await server.start(), viewport={"width": 360, "height": 740})
+    page = visitor.page
+    await visitor.begin("make it")
+    await visitor.allow()
+    await expect(page.locator(".tool.running")).to_be_visible()
+    server.kill()
+    await expect(page.locator(".offline")).to_contain_text("Offline")
+    assert await page.evaluate("() => document.documentElement.scrollWidth") == 360
+    box = await page.locator(".offline").bounding_box()
+    assert box and box["y"] >= 0 and box["x"] + box["width"] <= 360
+    await server.start()
+    await expect(page.locator(".offline")).to_have_count(0)
+    cut = page.locator(".tool", has_text="Interrupted: running touch one")
+    await expect(cut).to_have_count(1)
+    await expect(page.locator(".tool.running")).to_have_count(0)
+    await page.fill("#composer", "go on")
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".result")).to_be_visible()
+    await expect(page.locator(".tool", has_text="touch one")).to_have_count(1)
+    visitor.errors.clear()  # the browser reports each try while the server was away
+
+
 async def long_task(state: Path, workspace: Path, count: int) -> None:
     """A task with that many items in its log."""
     store = TaskStore(state)

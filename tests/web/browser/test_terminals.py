@@ -189,7 +189,7 @@ async def test_keys_that_a_cut_connection_lost_are_said_and_never_sent_later(ser
         sockets.append(route)
         route.connect_to_server()
 
-    await expect(page.locator("#composer")).to_be_visible()
+    await expect(page.locator(".level")).to_be_visible()  # the address was used, and can be loaded again
     await page.route_web_socket("**/api/socket", through)
     await page.reload()
     await visitor.begin("make it")

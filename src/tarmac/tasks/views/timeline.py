@@ -175,9 +175,9 @@ class Timeline:
         call: str | None = None,
         images: tuple[Blob, ...] = (),
     ) -> list[Item]:
-        """The item in that place: changed, when it is still under way, else a new one."""
+        """The item in that place: changed, when it is still under way or was cut off, else a new one."""
         there = self._places.get(place)
-        if there is not None and self.items[there].state == "running" and state != "running":
+        if there is not None and self.items[there].state in ("running", "interrupted") and state != "running":
             return self._change(place, text=text, state=state, images=images, about=event, **self._kept(call))
         if there is not None and place[0] in ("output", "retry"):
             return self._change(place, text=text, about=event)
