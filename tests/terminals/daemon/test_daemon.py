@@ -135,6 +135,36 @@ async def test_what_nobody_wants_is_ended_and_the_daemon_leaves(daemon: Path, tm
     assert not (daemon / "socket").exists()
 
 
+async def test_a_long_time_to_live_does_not_end_the_daemon(daemon: Path) -> None:
+    """F1: a month is more milliseconds than the kernel waits at once."""
+    async with open_terminal(outlive=True, settings=QUIET) as terminal:
+        await terminal.leave(seconds=30 * 86400)
+    pid = daemon_pid(daemon)  # it has looked at its times twice, for the end of one connection and for this one
+    assert pid is not None
+    (left,) = await list_terminals()
+    assert left.alive
+    assert left.expires is not None and left.expires > 29 * 86400
+    assert daemon_pid(daemon) == pid
+
+
+async def test_numbers_that_make_no_sense_are_refused(daemon: Path) -> None:
+    """F1: the daemon goes on, and its shells with it."""
+    async with open_terminal(outlive=True, settings=QUIET) as terminal:
+        assert isinstance(terminal, KeptTerminal)
+        connection = terminal.keeper._need()
+        shell = shell_of(terminal)
+        for kind, header in (
+            (RequestKind.SYSTEM_CALL, {"pid": shell, "file": "syscall", "offset": 10**30}),
+            (RequestKind.LEAVE, {"time_to_live": float("nan")}),
+            (RequestKind.LEAVE, {"time_to_live": 10**400}),
+        ):
+            with pytest.raises(RequestRefused) as refused:
+                connection.request(kind, header)
+            assert refused.value.code == Refusal.BAD_REQUEST
+        assert (await terminal.run("echo still here")).output == "still here\n"
+        await terminal.aclose()
+
+
 async def test_it_is_small_and_nobodys_child(daemon: Path) -> None:
     """F1: 15 MB at most, in a session of its own."""
     async with open_terminal(outlive=True, settings=QUIET) as terminal:

@@ -133,6 +133,24 @@ async def test_with_the_daemon_its_shells_end_and_results_say_so(daemon: Path, t
         await terminal.aclose()
 
 
+async def test_what_ends_the_shells_of_a_killed_daemon_spares_the_next(daemon: Path, tmp_path: Path) -> None:
+    """F1: the next shell of the same terminal, while the killed daemon's watchdog still looks for what it left."""
+    async with open_terminal(cwd=tmp_path, outlive=True, settings=QUIET) as terminal:
+        assert (await terminal.run("seq 3")).output == "1\n2\n3\n"
+        pid = daemon_pid(daemon)
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+        await asyncio.to_thread(wait_gone, pid)
+        after = await terminal.run("sleep 2; echo fresh", timeout=60)
+        assert (after.output, after.exit_code, after.fresh_shell) == ("fresh\n", 0, True)
+        await terminal.run("echo kept")
+        id = terminal.id
+    again = await attach_terminal(id)  # the output of all its shells is still there
+    results = [await each.result(timeout=20) for each in again.executions]
+    assert [each.output for each in results] == ["1\n2\n3\n", "fresh\n", "kept\n"]
+    await again.aclose()
+
+
 def _killed(program: str) -> str:
     """What a program printed that was killed."""
     found = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, timeout=60, check=False)

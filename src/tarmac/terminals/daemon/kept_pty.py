@@ -27,7 +27,7 @@ class Keeper:
         self.daemon_folder = folder
         self.id = id
         self.on_lost: Callable[[], None] = lambda: None  # the daemon is gone
-        self._mark = birthmark.of(cookie) or 0
+        self.use_cookie(cookie)
         self._default_time_to_live = settings.outlive_seconds
         self.time_to_live: float | None = None  # once nobody is attached; None: as the settings say
         self._journal_limit = settings.spool_limit
@@ -37,6 +37,15 @@ class Keeper:
     def folder(self) -> Path:
         """What is kept of the terminal."""
         return self.daemon_folder / "terminals" / self.id
+
+    def use_cookie(self, cookie: str) -> None:
+        """The next shell, and all that it starts, is found by the mark of this cookie."""
+        self._mark = birthmark.of(cookie) or 0
+
+    @property
+    def lost(self) -> bool:
+        """Whether there was a connection, and it has ended."""
+        return self._connection is not None and self._connection.closed
 
     @property
     def connected(self) -> bool:

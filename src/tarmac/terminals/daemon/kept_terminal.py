@@ -19,6 +19,7 @@ from tarmac.terminals.daemon.connection import daemon_folder
 from tarmac.terminals.daemon.kept_pty import DaemonChild, Keeper, KeptPty
 from tarmac.terminals.daemon.terminal_records import CommandRecord, EndRecord, Records, TerminalRecord
 from tarmac.terminals.execution import Execution
+from tarmac.terminals.process.birthmark import COOKIE
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.pty import Fences
 from tarmac.terminals.settings import Settings
@@ -98,6 +99,7 @@ class KeptSession(Session):
             task=terminal.task,
             origin=terminal.origin,
             cookie=terminal.cookie,
+            spools=terminal.spools.name,
             shell=self.shell.path,
             cwd=str(terminal.cwd),
             nonce=self._nonce.decode(),
@@ -241,6 +243,9 @@ class KeptTerminal(PtyTerminal):
         self._store()
 
     async def _connect(self) -> None:
+        if self.keeper.lost:  # what cleans up after a killed daemon still looks for the old cookie
+            self.cookie = self.env[COOKIE] = new_cookie(self.id)
+            self.keeper.use_cookie(self.cookie)
         if not self.keeper.connected:
             await asyncio.get_running_loop().run_in_executor(None, self.keeper.connect)
             self.keeper.listen()

@@ -12,6 +12,7 @@ replaced. A daemon without shells exits, so the next one has the installed versi
 
 import errno
 import fcntl
+import math
 import os
 import resource
 import select
@@ -34,6 +35,7 @@ from tarmac.terminals.process.watchdog import SCRIPT
 LOST_DAYS = 7  # what a killed daemon left can be restored for so long
 LINGER = 1.0  # seconds without terminals and clients, before it leaves
 FORCE_AFTER = 1.0  # from the hang-up of a shell that nobody wants to its end by force
+LONGEST_PAUSE = 3600.0  # epoll refuses to wait for more than 24 days
 DEATH_PATIENCE = 1000  # milliseconds for a killed shell to be gone
 
 
@@ -84,7 +86,7 @@ class Daemon:
         due += [each.ending_at for each in self._shells.values() if each.ending_at is not None]
         if not self._shells and not self._clients:
             due.append(self._idle_since + LINGER)
-        return max(0.0, min(due, default=now + 3600) - now) + 0.001
+        return min(max(0.0, min(due, default=math.inf) - now), LONGEST_PAUSE) + 0.001
 
     def _watch(self, fd: int, ready: Callable[[], None]) -> None:
         self._ready[fd] = ready
@@ -134,7 +136,7 @@ class Daemon:
             verb(client, frame)
         except RequestRejected as error:
             told = {"code": error.code, "what": error.what, "errno": error.number}
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             told = {"code": Refusal.BAD_REQUEST, "what": f"{type(error).__name__}: {error}"}
         except OSError as error:
             what = {"what": error.strerror or "", "file": str(error.filename or "")}
@@ -395,7 +397,7 @@ def _int(value: object) -> int:
 
 
 def _float(value: object) -> float:
-    if not isinstance(value, int | float):
+    if not isinstance(value, int | float) or math.isnan(value):
         raise TypeError(f"{value!r} is no number")
     return float(value)
 

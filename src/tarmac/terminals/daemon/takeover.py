@@ -322,7 +322,7 @@ class _Takeover:
             ended = [each for each in ended if not each.start.by_person or each.start.number < replayed_after]
         past = ended[-MOST_PAST:]
         sizes = {each.start.number: each.end.output_bytes for each in past if each.end is not None}
-        spools = terminal.spools.take_over(sizes, cookie=self._record.cookie)
+        spools = terminal.spools.take_over(sizes, name=self._record.spools or self._record.cookie)
         for each in past:
             assert each.end is not None
             spool = spools.get(each.start.number)

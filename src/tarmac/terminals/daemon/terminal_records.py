@@ -53,6 +53,7 @@ class TerminalRecord:
     nonce: str
     folder: str  # of the shell's private files
     pid: int  # of the shell; in a sandbox, of the one inside
+    spools: str = ""  # the folder of its output; it is named by the cookie of the first shell
     version: str = ""
     wrapped: bool = False  # it runs in a sandbox
     adopted: str = ""  # how the shell was started that start-up files put in the place of ours

@@ -503,7 +503,7 @@ class Spools:
 
     def __init__(self, cookie: str, settings: Settings) -> None:
         self._taken_over = False
-        self._cookie = cookie
+        self.name = cookie
         self._settings = settings
         self._folder: Path | None = None
         self._live: WeakSet[Spool] = WeakSet()  # those somebody may still read; the others are known by their files
@@ -521,15 +521,15 @@ class Spools:
         self._live.add(spool)
         return spool
 
-    def take_over(self, finished: dict[int, int], *, cookie: str) -> dict[int, Spool]:
+    def take_over(self, finished: dict[int, int], *, name: str) -> dict[int, Spool]:
         """Go on in the folder of another program; the spools of these commands, by their number and size.
 
-        `cookie` is what the terminal had there. Ours is another one if its shell is gone.
+        `name` is that of the folder. Ours is another one if the terminal has another cookie by now.
         """
         self._taken_over = True
-        if cookie != self._cookie:
+        if name != self.name:
             with suppress(OSError):  # nothing was printed
-                (self._base() / cookie).rename(self._base() / self._cookie)
+                (self._base() / name).rename(self._base() / self.name)
         folder = self.folder()
         for file in folder.iterdir():
             if file.stem not in map(str, finished):
@@ -551,7 +551,7 @@ class Spools:
             if time.monotonic() - _swept.get(base, -math.inf) > SWEEP_EVERY:
                 _swept[base] = time.monotonic()
                 sweep_old(base, older_than=self._settings.spool_days * 86400)
-            folder = base / self._cookie
+            folder = base / self.name
             folder.mkdir(mode=0o700, exist_ok=self._taken_over)
             self._folder = folder
         return self._folder
