@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.terminals.daemon.conftest import daemon_pid, wait_gone
 
-from tarmac.errors import DaemonUnavailable
+from tarmac.errors import DaemonUnavailable, StateUnavailable
 from tarmac.terminals import Settings, attach_terminal, list_terminals, open_terminal
 from tarmac.terminals.daemon import VERSION, Refusal, RequestKind
 from tarmac.terminals.daemon.connection import Connection, RequestRefused, connect
@@ -162,6 +163,52 @@ async def test_numbers_that_make_no_sense_are_refused(daemon: Path) -> None:
                 connection.request(kind, header)
             assert refused.value.code == Refusal.BAD_REQUEST
         assert (await terminal.run("echo still here")).output == "still here\n"
+        await terminal.aclose()
+
+
+async def test_a_removed_socket_is_made_again(daemon: Path) -> None:
+    """F1: until then nobody is told that the shells are gone."""
+    async with open_terminal(outlive=True, settings=QUIET) as terminal:
+        connection = connect(daemon, start=False)
+        (daemon / "socket").unlink()
+        with pytest.raises(DaemonUnavailable, match="somebody removed its socket"):
+            await list_terminals()
+        with pytest.raises(DaemonUnavailable, match="somebody removed its socket"):
+            await attach_terminal(terminal.id)
+        for _ in range(2):  # it looks after each request, and every 10 s
+            connection.request(RequestKind.HELLO, {"version": VERSION})
+        assert [each.alive for each in await list_terminals()] == [True]
+        connection.close()
+        await terminal.aclose()
+
+
+async def test_without_its_folder_nothing_is_kept(daemon: Path) -> None:
+    """F1: nobody could find the shells any more."""
+    async with open_terminal(outlive=True, settings=QUIET) as terminal:
+        shell, pid = shell_of(terminal), daemon_pid(daemon)
+        assert pid is not None
+        await asyncio.to_thread(shutil.rmtree, daemon)
+        with pytest.raises(StateUnavailable, match=r"^cannot store what another program needs: No such file"):
+            await terminal.run("echo too late")
+    for each in (shell, pid):
+        await asyncio.to_thread(wait_gone, each, 30)
+
+
+async def test_a_stopped_daemon_is_not_said_to_be_gone(daemon: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """F1."""
+    async with open_terminal(outlive=True, settings=QUIET) as terminal:
+        pid = daemon_pid(daemon)
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            with monkeypatch.context() as impatient:
+                impatient.setattr("tarmac.terminals.daemon.connection.PATIENCE", 0.5)
+                with pytest.raises(DaemonUnavailable, match=rf"\(process {pid}\) did not answer") as silent:
+                    await list_terminals()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        assert silent.value.hint == f"if it is stopped, `kill -CONT {pid}` continues it"
+        assert [each.alive for each in await list_terminals()] == [True]
         await terminal.aclose()
 
 

@@ -7,6 +7,7 @@ Requests block until they are answered. The daemon is on this machine and answer
 
 import array
 import asyncio
+import fcntl
 import os
 import select
 import socket
@@ -35,6 +36,14 @@ sys.path.insert(0, sys.argv[1])
 from tarmac.terminals.daemon.process import main
 main(sys.argv[2])
 """
+
+
+class NoDaemon(DaemonUnavailable):
+    """None runs."""
+
+
+class DaemonSilent(DaemonUnavailable):
+    """It runs, and does not answer."""
 
 
 class RequestRefused(DaemonUnavailable):
@@ -115,7 +124,11 @@ class Connection:
             if isinstance(error, RequestRefused):
                 raise
             raise DaemonUnavailable(f"the terminal daemon is gone: {error}") from error
-        raise DaemonUnavailable(f"the terminal daemon did not answer within {PATIENCE:g} s")
+        pid = struct.unpack("iii", self._stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+        raise DaemonSilent(
+            f"the terminal daemon (process {pid}) did not answer within {PATIENCE:g} s",
+            hint=f"if it is stopped, `kill -CONT {pid}` continues it",
+        )
 
     def _receive(self) -> list[Frame]:
         room = socket.CMSG_SPACE(_MOST_FDS * struct.calcsize("i"))
@@ -173,7 +186,7 @@ class Connection:
 def connect(folder: Path, *, start: bool = True) -> Connection:
     """A connection to the daemon of `folder`. It blocks: a daemon that has to be started takes a while.
 
-    Without `start` DaemonUnavailable is raised where none runs.
+    Without `start` NoDaemon is raised where none runs.
     """
     problem: Exception | None = None
     for attempt in range(TRIES):
@@ -181,10 +194,11 @@ def connect(folder: Path, *, start: bool = True) -> Connection:
             connection = _connect(folder)
         except (FileNotFoundError, ConnectionRefusedError) as error:
             problem = error
-            if not start:
-                break
-            start_daemon(folder)
-            time.sleep(0.01 * attempt)  # another one may be coming up
+            if start:
+                start_daemon(folder)
+            elif not _is_running(folder):
+                raise NoDaemon("no terminal daemon runs") from error
+            time.sleep(0.05 * attempt)  # another one may be coming up, or leaving
             continue
         except OSError as error:
             raise DaemonUnavailable(f"cannot reach the terminal daemon: {error.strerror}") from error
@@ -195,15 +209,37 @@ def connect(folder: Path, *, start: bool = True) -> Connection:
             if error.code == Refusal.PEER:
                 error.hint = "programs that a terminal's commands start can't use other terminals"
             raise
+        except DaemonSilent:
+            connection.close()
+            raise
         except DaemonUnavailable as error:  # it was just leaving
             connection.close()
             problem = error
             continue
         return connection
+    if isinstance(problem, FileNotFoundError):
+        raise DaemonUnavailable(
+            "the terminal daemon runs, but somebody removed its socket",
+            hint="it makes another one within 10 seconds: try again then",
+        ) from problem
     raise DaemonUnavailable(
-        "no terminal daemon runs" if not start else f"the terminal daemon can't be reached: {problem}",
-        hint="" if not start else f"look at {folder}: it must be yours alone",
+        f"the terminal daemon can't be reached: {problem}", hint=f"look at {folder}: it must be yours alone"
     ) from problem
+
+
+def _is_running(folder: Path) -> bool:
+    """Whether a daemon has the lock, so that a missing socket does not mean that there are no terminals."""
+    try:
+        lock = os.open(folder / "lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def _connect(folder: Path) -> Connection:

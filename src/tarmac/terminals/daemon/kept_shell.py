@@ -127,9 +127,13 @@ class KeptShell:
         """Its host is gone: what that one had in hand comes first."""
         self.host = None
         self.left_at = time.monotonic()
-        self.journal.recover()
-        self.drained_from = self.journal.end
-        self.drain()
+        try:
+            self.journal.recover()
+        except OSError:
+            pass  # no room, or somebody removed its folder
+        if self._journal is not None:
+            self.drained_from = self._journal.end
+            self.drain()
 
     def drain(self) -> None:
         """Read what there is, within a budget."""

@@ -35,7 +35,7 @@ from tarmac.terminals.process.watchdog import SCRIPT
 LOST_DAYS = 7  # what a killed daemon left can be restored for so long
 LINGER = 1.0  # seconds without terminals and clients, before it leaves
 FORCE_AFTER = 1.0  # from the hang-up of a shell that nobody wants to its end by force
-LONGEST_PAUSE = 3600.0  # epoll refuses to wait for more than 24 days
+LOOK_EVERY = 10.0  # seconds, to see whether the socket is still there; epoll also refuses to wait for 25 days
 DEATH_PATIENCE = 1000  # milliseconds for a killed shell to be gone
 
 
@@ -72,6 +72,8 @@ class Daemon:
                 ready = self._ready.get(fd)
                 if ready is not None:  # else closed by one before it
                     ready()
+            if not os.path.lexists("socket"):
+                self._listen_again()
             self._end_expired()
 
     def _is_done(self) -> bool:
@@ -86,7 +88,7 @@ class Daemon:
         due += [each.ending_at for each in self._shells.values() if each.ending_at is not None]
         if not self._shells and not self._clients:
             due.append(self._idle_since + LINGER)
-        return min(max(0.0, min(due, default=math.inf) - now), LONGEST_PAUSE) + 0.001
+        return min(max(0.0, min(due, default=math.inf) - now), LOOK_EVERY) + 0.001
 
     def _watch(self, fd: int, ready: Callable[[], None]) -> None:
         self._ready[fd] = ready
@@ -95,6 +97,19 @@ class Daemon:
     def _unwatch(self, fd: int) -> None:
         if self._ready.pop(fd, None) is not None:
             self._epoll.unregister(fd)
+
+    def _listen_again(self) -> None:
+        """Somebody removed the socket. If the folder is gone too, nobody finds the terminals, and none is kept."""
+        try:
+            listener = listen()
+        except OSError:
+            for shell in self._shells.values():
+                shell.time_to_live = 0.0
+            return
+        self._unwatch(self._listener.fileno())
+        self._listener.close()
+        self._listener = listener
+        self._watch(listener.fileno(), self._accept)
 
     # Clients
 
@@ -416,6 +431,22 @@ def _remove(folder: str) -> None:
             pass
 
 
+def listen() -> socket.socket:
+    """The socket, in the current directory: its path may be too long for an address."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if os.path.lexists("socket"):
+            os.unlink("socket")  # of one that was killed
+        listener.bind("socket")
+        os.chmod("socket", 0o600)
+        listener.listen(64)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
 def main(folder: str) -> None:
     """Run the daemon of `folder`, which is private. Print `ready` when clients may connect."""
     os.chdir(folder)
@@ -435,13 +466,7 @@ def main(folder: str) -> None:
         signal.signal(number, signal.SIG_IGN)
     prctl.prepare()
     birthmark.prepare()
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    if os.path.lexists("socket"):
-        os.unlink("socket")  # of one that was killed
-    listener.bind("socket")  # relative: the path of a folder may be too long for an address
-    os.chmod("socket", 0o600)
-    listener.listen(64)
-    listener.setblocking(False)
+    listener = listen()
     for each in os.listdir("terminals"):  # of daemons that were killed
         if time.time() - os.stat(f"terminals/{each}").st_mtime > LOST_DAYS * 86400:
             _remove(f"{folder}/terminals/{each}")
@@ -453,7 +478,10 @@ def main(folder: str) -> None:
     for fd in (0, 1, 2):
         os.dup2(null, fd)
     daemon.run()
-    os.unlink("socket")
+    try:
+        os.unlink("socket")
+    except OSError:
+        pass  # somebody was faster
 
 
 if __name__ == "__main__":

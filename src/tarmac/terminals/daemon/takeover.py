@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from tarmac.errors import DaemonUnavailable, SandboxUnavailable, ShellFailed, TerminalNotFound
+from tarmac.errors import SandboxUnavailable, ShellFailed, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import nearest_existing
 from tarmac.terminals.daemon import RequestKind
-from tarmac.terminals.daemon.connection import RequestRefused, connect, daemon_folder, refused
+from tarmac.terminals.daemon.connection import NoDaemon, RequestRefused, connect, daemon_folder, refused
 from tarmac.terminals.daemon.journal import Journal
 from tarmac.terminals.daemon.kept_terminal import KeptSession, KeptTerminal
 from tarmac.terminals.daemon.terminal_records import (
@@ -111,9 +111,7 @@ def _live(folder: Path) -> dict[str, dict[str, object]]:
     """What the daemon says of its terminals; nothing when none runs."""
     try:
         connection = connect(folder, start=False)
-    except DaemonUnavailable as error:
-        if getattr(error, "code", ""):
-            raise  # it runs, and refuses us
+    except NoDaemon:
         return {}
     try:
         terminals = connection.request(RequestKind.LIST, {}).header.get("terminals")

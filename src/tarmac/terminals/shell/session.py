@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-from tarmac.errors import TarmacError
+from tarmac.errors import StateUnavailable, TarmacError
 from tarmac.terminals.bell import Bell
 from tarmac.terminals.environment import COOKIE, hidden
 from tarmac.terminals.process import birthmark, processes, signals
@@ -158,6 +158,8 @@ class Session(ShellProcess):
         """Make the shell run `command`, in bytes `data`, after moving to `cwd`. Raises StateUnavailable if it can't."""
         try:
             self._give(number, command, data, cwd=cwd, jobs=jobs)
+        except StateUnavailable:  # what another program needs could not be stored
+            raise
         except OSError as error:
             raise no_room(error) from error
 
