@@ -26,6 +26,7 @@ from tarmac.tasks.events import (
     UserSaid,
 )
 from tarmac.tasks.log.reader import read_log
+from tarmac.tasks.snapshot import LARGEST
 from tarmac.tasks.task import Task
 from tarmac.tasks.views.timeline import timeline
 
@@ -139,6 +140,46 @@ async def test_what_somebody_else_changed_since_is_left_and_told(tmp_path: Path)
         assert files(work) == {"a.txt": "one\n", "b.txt": "b\n"}
         await task.rewind(task.checkpoints.history.points[-1].seq, conversation=False)
         assert files(work)["a.txt"] == "by hand\n"
+
+
+async def test_a_large_file_that_a_command_changed_is_not_called_somebody_elses(tmp_path: Path) -> None:
+    """S14: over the cap: a committed file comes back, a new one is removed, another is said not to be kept."""
+    work = repository(tmp_path / "work", old="x" * (LARGEST + 1), same="s" * (LARGEST + 1))
+    (work / "mine").write_text("m" * (LARGEST + 1))
+    turns = (
+        turn(call("execute_command", command="for each in old same mine new; do echo y >> $each; done")),
+        turn(call("execute_command", command="cat old old > new; echo z >> old")),
+        done(),
+    )
+    async with a_task(work, *turns, auto="all") as task:
+        await task.run_until_idle()
+        with (work / "same").open("a") as file:
+            file.write("by hand\n")
+        restored = await task.rewind(task.checkpoints.find(None), conversation=False)
+        assert restored is not None
+        assert {each.edit.path.name: each.fate for each in restored.files} == {
+            "old": Fate.RESTORED,
+            "same": Fate.CHANGED_SINCE,
+            "mine": Fate.NOT_KEPT,
+            "new": Fate.RESTORED,
+        }
+        assert (work / "old").read_text() == "x" * (LARGEST + 1) and not (work / "new").exists()
+        assert (work / "same").read_text().endswith("y\nby hand\n")
+
+
+async def test_a_file_that_is_too_large_to_be_read_is_not_called_somebody_elses(tmp_path: Path) -> None:
+    """S14: nobody can say whether it changed, so it stays, and the reason is told; the others come back."""
+    work = repository(tmp_path / "work", **{"a.txt": "one\n", "b.txt": "b\n"})
+    turns = (turn(call("execute_command", command="truncate -s 65M a.txt; echo c > b.txt")), done())
+    async with a_task(work, *turns, auto="all") as task:
+        await task.run_until_idle()
+        first = task.checkpoints.find(None)
+        for force in (False, True):
+            restored = await task.rewind(first, conversation=False, force=force)
+            assert restored is not None
+            found = {each.edit.path.name: each for each in restored.files}
+            assert (found["a.txt"].fate, "at most" in found["a.txt"].why) == (Fate.FAILED, True)
+            assert (work / "b.txt").read_text() == "b\n"
 
 
 async def test_the_conversation_is_rewound_without_losing_a_fact(tmp_path: Path) -> None:

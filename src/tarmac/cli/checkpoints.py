@@ -24,7 +24,7 @@ _VERBS: Final = {
     Fate.RESTORED: "restored",
     Fate.CHANGED_SINCE: "left: somebody else has changed it since",
     Fate.NOT_KEPT: "can't be restored: its content was not stored",
-    Fate.FAILED: "failed",
+    Fate.FAILED: "can't be restored",
     Fate.UNCHANGED: "unchanged",
 }
 

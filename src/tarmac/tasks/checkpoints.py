@@ -13,7 +13,7 @@ import os
 import stat
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from hashlib import sha1, sha256
@@ -204,7 +204,8 @@ class Checkpoints:
 
     async def _differences(self, before: WorkspaceSnapshot, after: WorkspaceSnapshot) -> list[FileEdit]:
         try:
-            return await asyncio.to_thread(partial(self._snapshots.edits, before, after, limit=LIMIT))
+            found = await asyncio.to_thread(partial(self._snapshots.edits, before, after, limit=LIMIT))
+            return await asyncio.to_thread(lambda: [_recognised(each) for each in found])
         except SnapshotFailed as error:
             self._warn(f"what this command changed is not known: {error}")
             return []
@@ -406,8 +407,8 @@ def _is(data: bytes | None, mode: int, id: str | None, wanted_mode: int) -> bool
 def _fate(edit: FileEdit) -> RestoredFile:
     try:
         data, mode = _look(edit.path)
-    except FileUnavailable as error:
-        return RestoredFile(edit=edit, fate=Fate.CHANGED_SINCE, why=error.what)
+    except FileUnavailable as error:  # nobody can say who changed it
+        return RestoredFile(edit=edit, fate=Fate.FAILED, why=error.what)
     if _is(data, mode, edit.before, edit.before_mode) and _has_mode(edit, mode):
         fate = Fate.UNCHANGED
     elif edit.before == "":
@@ -452,6 +453,17 @@ def _made(files: Iterable[FileEdit]) -> list[FileEdit]:
             FileEdit(path=each.path, before=each.before, after=after, before_mode=each.before_mode, after_mode=mode)
         )
     return found
+
+
+def _recognised(edit: FileEdit) -> FileEdit:
+    """In a thread: with the content that a command gave to a file which the snapshot left out."""
+    if edit.after != "":
+        return edit
+    try:
+        data, mode = _look(edit.path)
+    except FileUnavailable:
+        return edit
+    return replace(edit, after=None if data is None else sha256(data).hexdigest(), after_mode=mode)
 
 
 def _joined(edits: Iterable[FileEdit]) -> tuple[FileEdit, ...]:
