@@ -81,8 +81,11 @@ async def http_server() -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def sign_in_server(seen: list[str]) -> AsyncIterator[str]:
-    """A server that wants OAuth, with a page that agrees at once. `seen`: what it was asked."""
+async def sign_in_server(seen: list[str], tokens: set[str] | None = None) -> AsyncIterator[str]:
+    """A server that wants OAuth, with a page that agrees at once. `seen`: what it was asked. `tokens`: what it takes.
+
+    Its token endpoint is at an address that only its metadata tell.
+    """
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import JSONResponse, RedirectResponse, Response
@@ -90,7 +93,7 @@ async def sign_in_server(seen: list[str]) -> AsyncIterator[str]:
 
     inner = make_server("private").streamable_http_app()
     codes: set[str] = set()
-    tokens: set[str] = set()
+    tokens = set() if tokens is None else tokens
 
     def base(request: Request) -> str:
         return f"http://{request.headers['host']}"
@@ -104,7 +107,7 @@ async def sign_in_server(seen: list[str]) -> AsyncIterator[str]:
             {
                 "issuer": here,
                 "authorization_endpoint": f"{here}/authorize",
-                "token_endpoint": f"{here}/token",
+                "token_endpoint": f"{here}/issue",
                 "registration_endpoint": f"{here}/register",
                 "response_types_supported": ["code"],
                 "code_challenge_methods_supported": ["S256"],
@@ -128,6 +131,8 @@ async def sign_in_server(seen: list[str]) -> AsyncIterator[str]:
     async def token(request: Request) -> Response:
         form = {key: values[0] for key, values in parse_qs((await request.body()).decode()).items()}
         seen.append(form["grant_type"])
+        if form.get("refresh_token", "again") != "again":
+            return JSONResponse({"error": "invalid_grant"}, status_code=400)
         assert form["grant_type"] == "refresh_token" or form["code"] in codes
         made = secrets.token_hex(8)
         tokens.add(made)
@@ -151,7 +156,7 @@ async def sign_in_server(seen: list[str]) -> AsyncIterator[str]:
         Route("/.well-known/oauth-authorization-server", metadata),
         Route("/register", register, methods=["POST"]),
         Route("/authorize", authorize),
-        Route("/token", token, methods=["POST"]),
+        Route("/issue", token, methods=["POST"]),
         Mount("/mcp", app=guarded),
     ]
     lifespan: Any = lambda _: inner.router.lifespan_context(inner)  # noqa: E731

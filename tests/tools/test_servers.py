@@ -285,6 +285,37 @@ async def test_a_person_signs_in_once_and_tasks_use_their_tokens(shop: Workshop,
         assert seen.count("authorize") == 1
 
 
+async def test_an_expired_token_is_renewed_without_a_person(shop: Workshop, tmp_path: Path) -> None:
+    """S20: also by a process that did not sign in itself; one that can't be renewed asks for the person."""
+    seen: list[str] = []
+    valid: set[str] = set()
+    async with mcp_server.sign_in_server(seen, valid) as url:
+        made = parse_definition("private", {"url": url}, origin="user", workspace=shop.folder)
+
+        async def browser(address: str) -> None:
+            async with httpx2.AsyncClient() as http:
+                sent = await http.get(address)
+                await http.get(sent.headers["location"])
+
+        async with hub_for(shop, tmp_path, Definitions({"private": made})) as hub:
+            await hub.sign_in("private", browser)
+        valid.clear()
+        async with hub_for(shop, tmp_path, Definitions({"private": made})):
+            text = await shop.text("use_mcp_tool", server_name="private", tool_name="greet", arguments='{"who":"Di"}')
+            assert "Hello Di!" in text
+            valid.clear()  # while it is connected
+            text = await shop.text("use_mcp_tool", server_name="private", tool_name="greet", arguments='{"who":"Bo"}')
+            assert "Hello Bo!" in text
+        assert [seen.count(each) for each in ("register", "authorize", "refresh_token")] == [1, 1, 2]
+        valid.clear()
+        (stored,) = (tmp_path / "state" / "tokens").glob("*.json")
+        stored.write_text(stored.read_text().replace('"again"', '"revoked"'))
+        async with hub_for(shop, tmp_path, Definitions({"private": made})):
+            with pytest.raises(Exception, match="wants you to sign in"):
+                await shop.prepare("use_mcp_tool", server_name="private")
+        assert seen.count("authorize") == 1
+
+
 def test_files_of_other_programs_are_read(tmp_path: Path) -> None:
     """S20: Claude Code's, Roo Code's and VS Code's; what is wrong is said, and the rest is used."""
     user, workspace = tmp_path / "user", tmp_path / "ws"

@@ -9,7 +9,8 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -160,7 +161,12 @@ def _bound(port: int) -> socket.socket:
 def provider(
     url: str, tokens: TokenFile, redirect: SignInListener | None, show: Callable[[str], Awaitable[None]] | None
 ) -> Any:
-    """The authentication of the SDK's requests."""
+    """The authentication of the SDK's requests.
+
+    The SDK does not know when stored tokens expire, nor where they are renewed. So they are renewed once a server has
+    refused them, because the SDK looks up that address then.
+    """
+    from httpx2 import Request, Response
     from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
     from mcp.shared.auth import OAuthClientMetadata
 
@@ -177,11 +183,39 @@ def provider(
             raise SignInNeeded(f"signing in failed: {found.get('error_description') or found['error']}")
         return AuthorizationCodeResult(code=found["code"], state=found.get("state"), iss=found.get("iss"))
 
+    class Renewing(OAuthClientProvider):
+        """Tries the refresh token before it wants a person."""
+
+        _expired = _renews = False
+
+        async def _auth_flow(self, request: Request) -> AsyncGenerator[Request, Response]:
+            async with aclosing(super()._auth_flow(request)) as flow:
+                sent = await anext(flow)
+                while True:
+                    response = yield sent
+                    if sent is request:
+                        self._expired = response.status_code == 401
+                    try:
+                        sent = await flow.asend(response)
+                    except StopAsyncIteration:
+                        return
+
+        async def _perform_authorization(self) -> Request:
+            self._renews = self._expired and self.context.can_refresh_token()
+            return await (self._refresh_token() if self._renews else super()._perform_authorization())
+
+        async def _handle_token_response(self, response: Response) -> None:
+            if not self._renews:
+                await super()._handle_token_response(response)
+            elif not await self._handle_refresh_response(response):
+                raise SignInNeeded("it wants you to sign in", hint="tarmac mcp-servers login NAME")
+
     where = redirect.url if redirect else "http://127.0.0.1:0/callback"
     metadata = OAuthClientMetadata.model_validate(
         {"client_name": "Tarmac", "redirect_uris": [where], "grant_types": ["authorization_code", "refresh_token"]}
     )
-    return OAuthClientProvider(
+    kind = Renewing if redirect is None else OAuthClientProvider
+    return kind(
         server_url=url,
         client_metadata=metadata,
         storage=tokens,
