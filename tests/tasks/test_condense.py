@@ -178,11 +178,29 @@ async def test_a_request_that_is_refused_as_too_long_is_shortened_and_sent_again
 
 
 async def test_what_is_too_long_in_the_persons_own_words_is_said(tmp_path: Path) -> None:
-    """S17: their words are never cut, so it ends with the provider's reason."""
+    """S17: their words are never cut, so it ends with the provider's reason and what a person can do."""
     errors = [turn(error={"kind": "too_long", "what": "prompt is too long"})] * 12
     async with a_task(tmp_path / "work", *errors, text=long_text("me")) as task:
         ended = await task.run_until_idle()
     assert ended.why == "failed" and "too long" in ended.text
+    assert ended.hint.startswith("nothing more can be left out of this conversation: start a new task")
+
+
+async def test_a_provider_that_refuses_whatever_it_gets_is_asked_a_few_times_at_most(tmp_path: Path) -> None:
+    """S17: never a circle: each request is shorter than the one before, and the last refusal says what to do."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "big.txt").write_text("needle in a haystack\n" * 400)
+    read = [turn(call("read_file", path="big.txt", line_range=f"1-{300 + n}"), text=f"Step {n}.") for n in range(6)]
+    always = turn(error={"kind": "too_long", "what": "prompt is too long"}, times=100)
+    async with a_task(work, *read, always) as task:
+        ended = await task.run_until_idle()
+        events = await stored(task)
+        await messages_of(task)
+    assert (ended.why, ended.text) == ("failed", "prompt is too long")
+    assert ended.hint.startswith("nothing more can be left out")
+    asked = [each for each in events if isinstance(each, e.RequestStarted)]
+    assert 3 <= len(asked) - len(read) <= 9
 
 
 def steps(count: int) -> list[dict[str, object]]:

@@ -118,7 +118,7 @@ def folded_line(name: str, done: Finished, *, head: int = 0) -> str:
         about.append("failed")
     about.append(f"{text.count(chr(10)) + 1:,} lines" if text else "no text")
     if images:
-        about.append(f"{images} images")
+        about.append(f"{images} image{'s' if images > 1 else ''}")
     how = "Read the file again" if name == "read_file" else f"`read_output` {done.seq} shows it"
     line = f"[folded: {', '.join(about)}. {how} if you need it.]"
     return f"{line}\nIt begins:\n{text[:head]}" if head and text else line

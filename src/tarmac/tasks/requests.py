@@ -76,6 +76,9 @@ def estimate(prompt: Prompt, came: Came, *, before: int, caching: bool) -> Usage
 
 
 FIRST_DELAY: Final = 1.0  # seconds
+STILL_TOO_LONG: Final = (
+    "nothing more can be left out of this conversation: start a new task, or choose a model with a larger window"
+)
 JITTER: Final = 0.25  # of the delay, so that tasks that were refused together do not retry together
 OFTEN: Final = 2_000  # characters between two checks for text that repeats itself
 KEPT_LOOP: Final = 4_000  # characters of an answer that repeats itself
@@ -118,6 +121,8 @@ class Requests:
             if failure.kind == "too_long" and await self._shortened(started.request, failure, prompt):
                 failures = 0
                 continue
+            if failure.kind == "too_long":
+                failure.hint = failure.hint or STILL_TOO_LONG
             if ended := await self._failed(started.request, failure, failures):
                 return ended
             if state.context.settings.approved.retries and failure.retryable:
