@@ -92,6 +92,32 @@ def test_what_can_not_be_kept_leaves_nothing_behind(work: Path) -> None:
     assert sorted(each.name for each in work.rglob("*")) == ["a.txt", "new.txt", "sub"]
 
 
+def test_what_somebody_else_changed_meanwhile_is_not_lost(work: Path) -> None:
+    """P9: a file that was changed, made or removed since the trial stays so, and is told; the others are kept."""
+    (work / "gone.txt").write_text("g\n")
+    (work / "old.txt").write_text("o\n")
+    command = "echo 2 > a.txt; rm sub/b.txt old.txt; echo 2 > new.txt; echo 2 > gone.txt; echo 2 > fine.txt"
+    trial = tried(work, command)
+    for name in ("a.txt", "sub/b.txt", "new.txt"):
+        (work / name).write_text("theirs\n")
+    (work / "gone.txt").unlink()
+    (work / "old.txt").unlink()
+    failed = trial.keep()
+    trial.discard()
+    assert sorted(Path(each.partition(": ")[0]).name for each in failed) == ["a.txt", "b.txt", "gone.txt", "new.txt"]
+    assert all("somebody else" in each for each in failed)
+    there = {each.name: each.read_text() for each in work.rglob("*.txt")}
+    assert there == {"a.txt": "theirs\n", "b.txt": "theirs\n", "new.txt": "theirs\n", "fine.txt": "2\n"}
+
+
+def test_an_empty_folder_becomes_a_file(work: Path) -> None:
+    (work / "void").mkdir()
+    trial = tried(work, "rmdir void; echo x > void")
+    assert trial.keep() == []
+    trial.discard()
+    assert (work / "void").read_text() == "x\n"
+
+
 def test_there_is_no_network_and_the_rest_is_read_only(work: Path, own_state: Path) -> None:
     """P9: what a trial can't contain does not happen at all."""
     outside = own_state / "outside.txt"

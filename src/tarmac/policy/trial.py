@@ -37,6 +37,7 @@ class TrialChange:
     path: Path  # in the workspace
     kind: Kind
     new: Path | None  # its new content; None: it is deleted
+    old: tuple[int, ...] | None  # how the file was when the command had ended; None: there was none
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,23 +52,20 @@ class Trial:
     folder: Path
 
     def keep(self) -> list[str]:
-        """Make the changes in the workspace; why some failed. Nothing else is changed."""
+        """Make the changes in the workspace; why some failed. What somebody else changed since stays."""
         failed: list[str] = []
-        for each in sorted(self.changes, key=lambda change: change.kind != "deleted"):
-            try:
-                _apply(each, self.workspace, self.folder / "upper")
-            except (OSError, FileUnavailable) as error:
-                failed.append(f"{each.path}: {error}")
+        deleted = [each for each in self.changes if each.new is None]
+        for each in deleted:
+            _try(each, self.workspace, failed)
+        _remove_folders({each.path.parent for each in deleted}, self.workspace, self.folder / "upper")
+        for each in self.changes:
+            if each.new is not None:
+                _try(each, self.workspace, failed)
         return failed
 
     def discard(self) -> None:
         """Remove the copy."""
-        for each in self.folder.glob("work/*"):
-            try:
-                each.chmod(0o700)  # the kernel leaves a folder that nobody may enter
-            except OSError:
-                pass
-        remove_scratch(self.folder)
+        _remove_copy(self.folder)
 
 
 @cache
@@ -92,9 +90,7 @@ def trial_program() -> str:
             words = [program, "--unshare-user", "--ro-bind", "/", "/", *_overlay(folder / "lower", folder)]
             tried = subprocess.run([*words, "/bin/true"], capture_output=True, text=True, timeout=10, check=False)
         finally:
-            for each in folder.glob("work/*"):
-                each.chmod(0o700)
-            remove_scratch(folder)
+            _remove_copy(folder)
         if tried.returncode == 0:
             return program
         why = tried.stderr.strip().rpartition("\n")[2]
@@ -128,8 +124,17 @@ def try_command(
         changes = tuple(_without_touched_index(_changes(folder / "upper", root)))
         return Trial(command, root, output, exit_code, changes, folder)
     except BaseException:
-        remove_scratch(folder)
+        _remove_copy(folder)
         raise
+
+
+def _remove_copy(folder: Path) -> None:
+    for each in folder.glob("work/*"):
+        try:
+            each.chmod(0o700)  # the kernel leaves a folder that nobody may enter
+        except OSError:
+            pass
+    remove_scratch(folder)
 
 
 def _overlay(root: Path, folder: Path) -> list[str]:
@@ -202,7 +207,7 @@ def _changes(upper: Path, root: Path) -> Iterator[TrialChange]:
             yield from _change(here / name, below / name)
         for name in folders:
             if (below / name).is_symlink() or (below / name).is_file():
-                yield TrialChange(below / name, "deleted", None)
+                yield TrialChange(below / name, "deleted", None, _state(below / name))
 
 
 def _change(new: Path, old: Path) -> Iterator[TrialChange]:
@@ -215,9 +220,9 @@ def _change(new: Path, old: Path) -> Iterator[TrialChange]:
     if old.is_dir() and not old.is_symlink():
         yield from _deleted(old)
     if not os.path.lexists(old) or old.is_dir():
-        yield TrialChange(old, "added", new)
+        yield TrialChange(old, "added", new, None)
     elif not _same(new, old):
-        yield TrialChange(old, "changed", new)
+        yield TrialChange(old, "changed", new, _state(old))
 
 
 def _same(one: Path, two: Path) -> bool:
@@ -233,9 +238,21 @@ def _deleted(path: Path) -> Iterator[TrialChange]:
     if path.is_dir() and not path.is_symlink():
         for place, folders, names in os.walk(path):
             links = [each for each in folders if (Path(place) / each).is_symlink()]
-            yield from (TrialChange(Path(place) / each, "deleted", None) for each in [*names, *links])
+            for each in (Path(place) / name for name in [*names, *links]):
+                yield TrialChange(each, "deleted", None, _state(each))
     elif os.path.lexists(path):
-        yield TrialChange(path, "deleted", None)
+        yield TrialChange(path, "deleted", None, _state(path))
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """By which a change of a file is noticed."""
+    try:
+        there = path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    if stat.S_ISDIR(there.st_mode):
+        return None
+    return there.st_mode, there.st_ino, there.st_size, there.st_mtime_ns
 
 
 def _is_opaque(path: Path) -> bool:
@@ -276,22 +293,26 @@ def _is_index(change: TrialChange) -> bool:
     return change.path.name == "index" and change.path.parent.name == ".git"
 
 
-def _apply(change: TrialChange, root: Path, upper: Path) -> None:
+def _try(change: TrialChange, root: Path, failed: list[str]) -> None:
+    try:
+        _apply(change, root)
+    except (OSError, FileUnavailable) as error:
+        failed.append(f"{change.path}: {error}")
+
+
+def _apply(change: TrialChange, root: Path) -> None:
     path = change.path
     if not Path(os.path.realpath(path.parent)).is_relative_to(root):
         raise FileUnavailable(f"{path} leads out of the workspace")
+    there = _state(path)
+    if there != change.old and (there or change.new):
+        raise FileUnavailable("somebody else has changed it since the command was tried")
     if change.new is None:
         path.unlink(missing_ok=True)
-        for folder in path.parents:
-            kept = upper / folder.relative_to(root)  # where a file was deleted, the overlay has the folder
-            if folder == root or (kept.is_dir() and not kept.is_symlink()):
-                return
-            try:
-                folder.rmdir()
-            except OSError:  # something else is in it
-                return
         return
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir() and not path.is_symlink():
+        path.rmdir()  # one that is not empty is an error
     temporary = path.parent / f".tarmac-{os.urandom(6).hex()}"
     try:
         if change.new.is_symlink():
@@ -302,3 +323,18 @@ def _apply(change: TrialChange, root: Path, upper: Path) -> None:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _remove_folders(emptied: set[Path], root: Path, upper: Path) -> None:
+    """Those of the folders, and above them, that the command removed too; each once, as a full one is slow to ask."""
+    found = {
+        folder for each in emptied for folder in (each, *each.parents) if folder != root and root in folder.parents
+    }
+    for folder in sorted(found, key=lambda each: len(each.parts), reverse=True):
+        kept = upper / folder.relative_to(root)  # where a file was deleted, the overlay has the folder
+        if kept.is_dir() and not kept.is_symlink():
+            continue
+        try:
+            folder.rmdir()
+        except OSError:  # something else is in it
+            continue
