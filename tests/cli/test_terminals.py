@@ -93,6 +93,13 @@ def test_one_that_cannot_be_ended_keeps_no_other_from_its_end(tmp_path: Path) ->
     assert listed() == []
 
 
+def test_an_end_is_told_to_programs(tmp_path: Path) -> None:
+    """A5: a line for each that was ended; the exit code tells that not all was done."""
+    id = leave(tmp_path)
+    outcome = tarmac("terminals", "end", "t-nobody", id, "--json")
+    assert (outcome.code, json.loads(outcome.out)) == (125, {"ended": id})
+
+
 def test_one_that_a_program_has_is_not_taken_from_it(tmp_path: Path) -> None:
     """F1: the list names the program, and `end` is refused."""
     id = leave(tmp_path, "true")
@@ -128,7 +135,7 @@ def test_one_that_was_lost_with_the_daemon_is_listed_and_forgotten(daemon: Path,
         (["t-1"], "`t-1` is not a command of `tarmac terminals`", "`tarmac terminals` takes list, attach ID or end ID"),
         (["list", "t-1"], "`terminals list` takes no `t-1`", "`tarmac terminals list` lists all"),
         (["end"], "`terminals end` takes the ids of terminals", "`tarmac terminals` lists them"),
-        (["end", "t-1", "--json"], "`terminals end` takes no --json", "`tarmac terminals list --json`"),
+        (["attach", "t-1", "--json"], "`terminals attach` takes no --json", "`tarmac terminals list --json`"),
         (["attach"], "`terminals attach` takes the id of one terminal", "`tarmac terminals` lists them"),
         (["attach", "a", "b"], "`terminals attach` takes the id of one terminal", "`tarmac terminals` lists them"),
     ],

@@ -321,7 +321,7 @@ arguments; 5 a limit of the agent; 130 stopped""",
         usage="""\
 tarmac terminals [list] [--json]
        tarmac terminals attach ID
-       tarmac terminals end ID…""",
+       tarmac terminals end ID… [--json]""",
         about="List terminals that outlive the program, attach to one, or end them.",
         actions=("list", "attach", "end"),
         options=[Option("json", "print JSON")],

@@ -37,8 +37,8 @@ def main(arguments: list[str]) -> int:
     if action not in ACTIONS:
         hint = suggest(action, ACTIONS) or "`tarmac terminals` takes list, attach ID or end ID"
         raise BadRequest(f"`{action}` is not a command of `tarmac terminals`", hint=hint)
-    if "json" in options and action != "list":
-        raise BadRequest(f"`terminals {action}` takes no --json", hint="`tarmac terminals list --json`")
+    if "json" in options and action == "attach":
+        raise BadRequest("`terminals attach` takes no --json", hint="`tarmac terminals list --json`")
     match action, rest:
         case "list", []:
             return asyncio.run(_list(json_wanted="json" in options))
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
             raise BadRequest("`terminals attach` takes the id of one terminal", hint=WHICH)
         case "end", []:
             raise BadRequest("`terminals end` takes the ids of terminals", hint=WHICH)
-    return asyncio.run(_end(rest))
+    return asyncio.run(_end(rest, json_wanted="json" in options))
 
 
 async def _list(*, json_wanted: bool) -> int:
@@ -122,7 +122,7 @@ async def _attach(id: str) -> int:
     return 0
 
 
-async def _end(ids: list[str]) -> int:
+async def _end(ids: list[str], *, json_wanted: bool) -> int:
     """One that can't be ended is told, and the others are ended."""
     code = 0
     for id in dict.fromkeys(ids):
@@ -131,7 +131,7 @@ async def _end(ids: list[str]) -> int:
         except TarmacError as error:
             code = complain(error.what, hint=error.hint, code=FAILED)
         else:
-            print(f"{id} was ended.")
+            print(json.dumps({"ended": id}) if json_wanted else f"{id} was ended.")
     return code
 
 
