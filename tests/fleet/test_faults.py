@@ -118,6 +118,12 @@ async def test_something_else_answers(script: str, trouble: Trouble) -> None:
     assert (await trouble_with(prints(script))).trouble is trouble
 
 
+async def test_a_start_up_file_that_reads_our_input(elsewhere: CommandTransport) -> None:
+    """F5: it asks something, say, as if a person were there."""
+    asks = replace(elsewhere, argv=(*elsewhere.argv[:-2], 'read answer; exec "$@"', "sh"))
+    assert "a start-up file there reads standard input" in (await trouble_with(asks)).what
+
+
 class Fake:
     """A host that answers HELLO with the given bytes."""
 

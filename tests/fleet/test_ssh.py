@@ -37,6 +37,28 @@ async def test_a_connection_is_not_shared_with_other_options(sshd: Sshd, tmp_pat
     assert error.value.trouble is Trouble.DENIED
 
 
+async def test_a_connection_is_not_shared_with_another_name_of_the_machine(sshd: Sshd, tmp_path: Path) -> None:
+    """F2: its configuration has another key."""
+    async with open_terminals(sshd.address) as terminals, terminals.lease(cwd=tmp_path) as terminal:
+        assert (await terminal.run("true")).exit_code == 0
+        with pytest.raises(PlaceUnavailable) as error:
+            async with open_terminals(sshd.address.replace("testhost", "badkey")):
+                pass
+    assert error.value.trouble is Trouble.DENIED
+
+
+@pytest.mark.parametrize("name", ["two words", "50%", 'a "b" \\ c'])
+async def test_any_folder_may_hold_the_sockets(sshd: Sshd, own_sockets: Path, name: str) -> None:
+    """F2: `ssh` reads its path as a word of its configuration."""
+    (own_sockets / name).mkdir()
+    with pytest.MonkeyPatch.context() as there:
+        there.setenv("XDG_RUNTIME_DIR", str(own_sockets / name))
+        async with open_terminals(sshd.address) as terminals, terminals.lease(cwd=own_sockets) as terminal:
+            assert (await terminal.run("echo there")).output == "there\n"
+        for pid in sshd.connections():
+            os.kill(pid, signal.SIGTERM)
+
+
 async def test_ssh_that_is_killed_loses_nothing(sshd: Sshd, tmp_path: Path) -> None:
     """F4. The client program and the shared connection are killed, at random moments."""
     chance = random.Random(1)

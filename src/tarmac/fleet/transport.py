@@ -272,11 +272,15 @@ class _ProcessStream(AsyncioStream):
             transport.close()
 
 
+READS_INPUT = "a start-up file there reads standard input: it may do so only in an interactive shell"
+
+
 def start_script(python: str = "") -> str:
     """The shell script that finds a Python there and has it read its program from standard input."""
     loader = (
         "import os,sys\ndef r(n):\n b=b''\n while len(b)<n:\n  c=os.read(0,n-len(b))\n  if not c:sys.exit(1)\n"
-        "  b+=c\n return b\nexec(r(int(r(8))))\n"
+        "  b+=c\n return b\nn=r(8)\n"
+        f"if not n.isdigit():sys.exit({READS_INPUT!r})\nexec(r(int(n)))\n"
     )
     # Old Pythons must understand this line, and no quotes may be in it. -S: packages that are installed there are not
     # needed, and what they run at the start of Python can take longer than all the rest.
@@ -353,9 +357,10 @@ def ssh_transport(
     python: str = "",
 ) -> CommandTransport:
     """The system's `ssh` with its own configuration, over one shared connection that ends a minute after its use."""
-    # ssh's own %C knows the machine and the user, but not a key: other options, another connection.
-    name = "\n".join(options).encode()
-    control = runtime_dir() / (f"{sha256(name).hexdigest()[:8]}-%C" if options else "%C")
+    # ssh's own %C knows the machine and the user, but not a key: another name or other options, another connection.
+    name = "\n".join((host, *options)).encode()
+    folder = str(runtime_dir()).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    control = f'"{folder}/{sha256(name).hexdigest()[:8]}-%C"'
     given = (
         "ControlMaster=auto",
         f"ControlPath={control}",

@@ -18,6 +18,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -141,13 +142,14 @@ LONGEST_PATH = 100  # of a socket: the kernel takes 107 bytes
 
 
 def runtime_dir() -> Path:
-    """A private folder for sockets, in $XDG_RUNTIME_DIR if that is there, else in /tmp.
+    """A private folder for sockets, in $XDG_RUNTIME_DIR if that can be used, else in /tmp.
 
     Another user can make the one in /tmp first. Then it is in the state folder.
     """
     given = Path(os.environ.get("XDG_RUNTIME_DIR", ""))
     if given.is_absolute() and os.access(given, os.W_OK) and len(os.fsencode(given)) < LONGEST_PATH - 40:
-        return private_dir(given / "tarmac")
+        with suppress(DirectoryUnavailable):
+            return private_dir(given / "tarmac")
     try:
         return private_dir(Path(f"/tmp/tarmac-run-{os.geteuid()}"))
     except DirectoryUnavailable:
