@@ -311,6 +311,70 @@ async def test_a_search_with_ripgrep_works(project: Path) -> None:
     assert "TODO three" in (await run("rg TODO", project)).output
 
 
+HOSTILE = ["-rf", "--pre=touch", "$(touch made)", "`touch made`", "a b.txt", "new\nline.txt", "--", "'q'.txt", "é.txt"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git ls-files | xargs grep -h TODO", "git ls-files -z | xargs -0 grep -h TODO",
+        "git ls-files | xargs rg -I TODO", "git diff --name-only HEAD | xargs cat", "rg -l TODO | xargs cat",
+        "rg -l TODO | xargs rg -I TODO", "git ls-files '*.txt' | xargs cat", "rg --files -g '*.txt' | xargs cat",
+        "grep -rl TODO --exclude-dir=.git . | xargs grep -h TODO", "git ls-files | head -99 | xargs grep -h TODO",
+    ],
+)  # fmt: skip
+async def test_names_that_a_program_prints_reach_a_reader_whole(project: Path, tmp_path: Path, line: str) -> None:
+    """P2: as names, whatever they look like; what the kernel keeps closed stays so behind a link or in the index."""
+    if "rg" in line and shutil.which("rg") is None:
+        lacking("rg is not installed")
+    git("init", "-q", cwd=project)
+    for name in (*HOSTILE, "-e TODO"):
+        (project / name).touch()
+    git("add", ".", cwd=project)
+    git("commit", "-qm", "first", cwd=project)
+    for name in HOSTILE:
+        (project / name).write_text(f"TODO {HOSTILE.index(name)}\n")
+    (tmp_path / "outside").write_text(f"TODO {SECRET}\n")
+    (project / "out.txt").symlink_to(tmp_path / "outside")
+    (project / ".env").write_text(f"TODO {SECRET}\n")
+    (project / "in.txt").symlink_to(".env")
+    git("add", "--", "out.txt", ".env", "in.txt", cwd=project)
+    result = await run(line, project)
+    wanted = {f"TODO {HOSTILE.index(name)}" for name in HOSTILE if "*.txt" not in line or name.endswith(".txt")}
+    assert (wanted - set(result.output.splitlines()), SECRET in result.output) == (set(), False), result.output
+    assert not list(project.glob("made*"))
+
+
+async def test_settings_in_front_of_a_command_of_git_only_change_how_it_prints(project: Path) -> None:
+    """P2: and they reach it; what the plan switches off stays off."""
+    git("init", "-q", cwd=project)
+    (project / "é.txt").touch()
+    assert "é.txt" in (await run("git -c core.quotepath=false status --short", project)).output
+    assert "é.txt" not in (await run("git -c core.quotepath=true status --short", project)).output
+    assert "## No commits" in (await run("git -c color.ui=never -c status.branch=true status --short", project)).output
+    hook = project / "hook"
+    hook.write_text("#!/bin/sh\ntouch made\n")
+    hook.chmod(0o755)
+    git("config", "core.fsmonitor", str(hook), cwd=project)
+    assert "a.txt" in (await run("git --no-pager -c color.ui=never status", project)).output
+    assert not (project / "made").exists()
+
+
+@pytest.mark.parametrize("shell", ["bash", "sh"])
+async def test_the_syntax_of_a_script_is_checked_and_nothing_of_it_runs(project: Path, shell: str) -> None:
+    """P2: neither the script nor a file that BASH_ENV or ENV names."""
+    (project / "good.sh").write_text("touch made; echo ran\n$(touch made)\nset +n\necho ran\n")
+    (project / "bad.sh").write_text("echo ran\nif true; then\n")
+    (project / "env.sh").write_text("echo ran\n")
+    os.environ["BASH_ENV"] = os.environ["ENV"] = str(project / "env.sh")
+    try:
+        good, bad = await run(f"{shell} -n good.sh", project), await run(f"{shell} -n bad.sh", project)
+    finally:
+        del os.environ["BASH_ENV"], os.environ["ENV"]
+    assert (good.exit_code, good.output, (project / "made").exists()) == (0, "", False)
+    assert (bad.exit_code, "ran" in bad.output, "yntax error" in bad.output) == (2, False, True)
+
+
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has capabilities")
 
 

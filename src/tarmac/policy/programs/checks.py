@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from tarmac.policy.files import PathStatus
 from tarmac.policy.places import is_secret
-from tarmac.policy.programs.program import ParsedArguments, Trait, known
+from tarmac.policy.programs.program import Grammar, ParsedArguments, Trait, known
 from tarmac.policy.verdict import Unproven
 
 
@@ -319,6 +319,34 @@ def _git_config(reading: ParsedArguments) -> None:
         raise Unproven("git config with a value sets it")
 
 
+# What changes only how git prints, each with values that name no program and no file.
+_GIT_SETTINGS = re.compile(
+    r"""
+      (core\.(quotepath|abbrev) | color\.[a-z.]+ | column\.[a-z]+ | advice\.[a-z]+ | i18n\.logoutputencoding
+        | log\.(date|decorate|abbrevcommit|follow|mailmap) | blame\.(date|showemail|coloring)
+        | diff\.(renames|renamelimit|noprefix|mnemonicprefix|algorithm|colormoved|context|interhunkcontext|relative)
+        | status\.(short|branch|relativepaths|renames|showstash|showuntrackedfiles|aheadbehind)
+        | grep\.(linenumber|column|fullname|patterntype|extendedregexp))
+      = [A-Za-z0-9_%:., +-]*
+    | core\.pager = (cat)? | (pager\.[a-z-]+ | log\.showsignature) = false
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def _git_settings(reading: ParsedArguments) -> None:
+    """git -c KEY=VALUE, before the command."""
+    for name, value in reading.options:
+        if name == "c" and not _GIT_SETTINGS.fullmatch(value or ""):
+            raise Unproven(f"`git -c {value}` may name a program to run")
+
+
+def _syntax(reading: ParsedArguments) -> None:
+    """bash -n FILE. A word that begins with + or - could end the effect of -n, or have standard input read."""
+    if "n" not in _names(reading) or reading.operands[0][:1] in ("", "+", "-"):
+        raise Unproven("it may run a script")
+
+
 def _dry(reading: ParsedArguments) -> None:
     if not {"n", "dry-run"} & _names(reading):
         raise Unproven("without -n it does more than say what it would do")
@@ -538,7 +566,8 @@ def _systemctl(reading: ParsedArguments) -> None:
 
 
 _FURTHER = (
-    _ls, _seq, _sleep, _sed, _awk, _jq, _yq, _date, _pretty, _git_listing, _git_remote, _git_config, _git_apply, _dry,
+    _ls, _seq, _sleep, _sed, _awk, _jq, _yq, _date, _pretty, _git_listing, _git_remote, _git_config, _git_apply,
+    _git_settings, _syntax, _dry,
     _offline, _tee, _needs_p, _fuser, _to_stdout, _reflog, _pager, _top, _gzip, _unzip, _man, _recursive, _rpm, _getent,
     _kubectl, _npm_view, _compose_config, _docker_inspect, _go_env, _client, _numeric, _plain_values, _lsof, _go_list,
     _cloc, _brew, _no_secrets, _no_files, _openssl, _service, _status, _apt_cache, _tput, _systemctl,
@@ -799,6 +828,30 @@ def check_found(reading: ParsedArguments, opener: str, look: Looking) -> None:
         raise Unproven("it would print every file there is, secrets too")
     for name in names:
         check_pattern(name, look)
+
+
+def naming(program: Grammar, reading: ParsedArguments, opener: str, look: Looking) -> str:
+    """The option that makes `git ls-files`, `rg -l` … print whole names, if names are all it prints; else Unproven.
+
+    Which files of the workspace these are does not matter to a search: it could search everything. `cat` prints all.
+    """
+    by, options = set(known(program.name).names_by), {name for name, _ in reading.options}
+    if not (whole := known(program.name).whole) or not options <= by.union(known(program.name).naming):
+        raise Unproven("what xargs gets may be more than names")
+    if by and not options & by:
+        raise Unproven("what xargs gets is more than names")
+    every = not by or "files" in options
+    if every and not has(opener, Trait.SEARCHES, Trait.METADATA):
+        globs = [value or "" for name, value in reading.options if name in ("g", "glob", "iglob")]
+        patterns = [each for each in globs or reading.operands if not each.startswith((":!", ":^", "!"))]
+        if not patterns or not all(re.search(r"\.\w[^/]*$", each) for each in patterns):
+            raise Unproven("it would print every file there is, secrets too")
+    for pattern in reading.operands if every else ():
+        if pattern.startswith(":("):
+            raise Unproven(f"`{pattern}` is not read here")
+        if not pattern.startswith((":!", ":^")):
+            check_pattern(re.sub("^:/?", "", pattern), look)
+    return whole
 
 
 def plain_files(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -209,6 +209,9 @@ class Program:
     front: tuple[str, ...] = ()  # what the plan puts before it
     choosing: str = ""  # options that choose among whole names; others cut names or put something before them
     listing: tuple[str, ...] = ()  # words that make it print names of files
+    whole: str = ""  # the option that ends each of those names with a NUL
+    names_by: tuple[str, ...] = ()  # the options that make it print names and no more; none: it does so anyway
+    naming: tuple[str, ...] = ()  # the options with which it still does
     answers_to: tuple[str, ...] = ()  # other words than --version and --help that it answers, by its manual
     answers_unless: tuple[str, ...] = ()  # files of the project that it believes before it answers
     groups: tuple[str, ...] = ()  # its commands that have commands of their own: `gh pr create --help`
@@ -235,7 +238,7 @@ class Program:
 
 
 _NOBODY = Program()
-_TEXTS = frozenset(["special", "prove", "touches", "verb", "choosing", "grant", "typed_code"])
+_TEXTS = frozenset(["special", "prove", "touches", "verb", "choosing", "whole", "grant", "typed_code"])
 _WORDS = frozenset(each.name for each in fields(Program)) - _TEXTS - {"name", "reads", "runs", "does", "traits"}
 
 

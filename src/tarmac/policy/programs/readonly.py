@@ -32,6 +32,7 @@ from tarmac.policy.programs.checks import (
     check_pattern,
     exec_of_plain_files,
     has,
+    naming,
     of_whole_names,
     plain_files,
 )
@@ -109,6 +110,9 @@ def xargs(prover: WordProver, words: tuple[str, ...], upstream: tuple[Simple, ..
     if hardened[-1] != f"{os.curdir}/{SAMPLE}":
         raise Unproven(f"xargs can't give names to `{rest[0]}`")
     end = () if has(rest[0], Trait.PRINTS_DASHES) or "--" in rest else ("--",)  # so that no name is an option
+    sample = f"-{SAMPLE}"
+    if (end or "--" in rest) and sample not in prover.read(*prover.find((*rest, *end, sample))[:2]).operands:
+        raise Unproven(f"xargs could give `{rest[0]}` a name that it takes for an option")
     if before and not exact:
         own = (own[0], "-0", *own[1:])
     return replace(inner, stage=Stage((*own, *hardened[:-1], *end, *[holder] * bool(holder))), before=before)
@@ -123,20 +127,35 @@ def _check_handed(
     if has(opener, Trait.OPENS, Trait.SEARCHES):
         if None in (simple.literal_words() for simple in upstream):
             raise Unproven(f"xargs gives `{opener}` names that are not known")
-        if not has(lines[0][0], Trait.FINDS) or exact is not ("-print0" in lines[0]) or (exact and len(lines) != 1):
+        first = _found_names if has(lines[0][0], Trait.FINDS) else _whole_names
+        names, ended = first(prover, lines[0], opener)
+        if exact is not ended or (exact and len(lines) != 1):
             raise Unproven(f"xargs gives `{opener}` names that are not known")
-        finding = lines[0][:-1] if exact and lines[0][-1] == "-print0" else lines[0]
-        before = (plain_files(finding), *map(of_whole_names, lines[1:]))
-        check_found(prover.read(*prover.find((before or lines)[0])[:2]), opener, prover.named)
+        before = (names, *map(of_whole_names, lines[1:]))
     elif not has(opener, Trait.METADATA) or not _prints_names(lines[0]):
         raise Unproven(f"xargs gives `{opener}` names that are not known")
     for words in lines[1:]:
-        if (
-            not (has(words[0], Trait.FILTERS) or has(words[0], Trait.SEARCHES))
-            or prover.read(*prover.find(words)[:2]).paths
-        ):
+        if not (has(words[0], Trait.FILTERS) or known(words[0]).choosing) or prover.read(*prover.find(words)[:2]).paths:
             raise Unproven(f"xargs gives `{opener}` names that are not known")
     return before
+
+
+def _found_names(prover: WordProver, words: tuple[str, ...], opener: str) -> tuple[tuple[str, ...], bool]:
+    """`find` as it is meant before xargs; and whether it was written to end each name with a NUL."""
+    found = plain_files(words[:-1] if words[-1] == "-print0" else words)
+    check_found(prover.read(*prover.find(found)[:2]), opener, prover.named)
+    return found, "-print0" in words
+
+
+def _whole_names(prover: WordProver, words: tuple[str, ...], opener: str) -> tuple[tuple[str, ...], bool]:
+    """The same of `git ls-files`, `rg -l` …, with the words that a plan of it alone has."""
+    program, written, moved = prover.find(words)
+    reading = prover.read(program, written)
+    whole = naming(program, reading, opener, prover.named)
+    if moved is not None:
+        raise Unproven("xargs gets names that are meant from another folder")
+    ended = not {"z", "Z", "0", "null"}.isdisjoint(name for name, _ in reading.options)
+    return prover.prove_words((*words[: len(words) - len(written)], whole, *written)).stage.words, ended
 
 
 def python_module(prover: WordProver, words: tuple[str, ...], upstream: tuple[Simple, ...]) -> Proof:
@@ -360,6 +379,7 @@ class Prover:
     def _past_options(self, entry: Grammar, rest: list[str]) -> tuple[list[str], Ground | None]:
         """Past the options between a program and its subcommand."""
         ground: Ground | None = None
+        reading = ParsedArguments()
         while rest and rest[0].startswith("-"):
             name, _, value = rest[0].lstrip("-").partition("=")
             kind = entry.long.get(name) if rest[0].startswith("--") else entry.short.get(rest[0][1:2])
@@ -374,7 +394,10 @@ class Prover:
                 ground = (ground or self.ground).moved(value)
                 if not ground.inside:
                     raise Unproven("it looks outside of the workspace")
+            reading.options.append((name if rest[0].startswith("--") else rest[0][1:], value))
             rest = rest[taken:]
+        if further := FURTHER.get(entry.check):
+            further(reading)
         return rest, ground
 
     def check_paths(self, reading: ParsedArguments, program: Grammar) -> None:

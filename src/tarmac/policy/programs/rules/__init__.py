@@ -101,6 +101,9 @@ class ProgramEntry(ReaderFields, total=False):
     front: str
     choosing: str
     listing: str
+    whole: str
+    names_by: str
+    naming: str
     answers_to: str
     answers_unless: str
     groups: str

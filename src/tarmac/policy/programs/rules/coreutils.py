@@ -383,6 +383,8 @@ PROGRAMS = {
         """,
         operands="pattern path", numbers=True, harmless_options=True, cwd=True, choosing="-[EFGPviwxz]+|-e",
         listing="-l -rl -lr -ril -rli --files --files-with-matches -L",
+        whole="--null", names_by="l files-with-matches",
+        naming="r R recursive i w x E F G P e s I include exclude exclude-dir ignore-case regexp word-regexp null Z",
         traits="""
             shows-content textual text-values recursive-links searches answers named-only looked-into core suggest-line
         """,
@@ -411,8 +413,14 @@ PROGRAMS = {
         """,
         refuse="pre hostname-bin search-zip pre-glob follow", operands="pattern path", abbreviate=False, cwd=True,
         does=[effect.STARTS_BY_OPTION_OR_SOURCE.on(options="--pre --hostname-bin"), effect.MAY_WRITE_OR_START],
-        listing="-l -rl -lr -ril -rli --files --files-with-matches -L", answers_to="-V", grant="line",
-        traits="textual text-values answers core",
+        listing="-l -rl -lr -ril -rli --files --files-with-matches -L",
+        whole="--null", names_by="l files files-with-matches",
+        naming="""
+            i S s w x F U u g t T e regexp glob iglob type type-not ignore-case smart-case word-regexp hidden sort
+            no-ignore null 0
+        """,
+        answers_to="-V", grant="line",
+        traits="textual text-values searches answers core",
     ),
     "ag": ProgramEntry(
         why="searches text; --pager would run a program", short="A:aB:cC:DFg:G:HhilLm:no0pQrRsSuUvwWz",

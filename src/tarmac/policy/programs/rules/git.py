@@ -1,7 +1,8 @@
 """All that is known of git: its commands that only read, and what the others do.
 
 A plan turns off what a repository's own configuration could start: hooks, fsmonitor, pagers, external diffs. The
-options -c, --exec-path and --git-dir could turn them on again, so no command that only reads may have them.
+options --exec-path, --git-dir and -c could turn them on again, so no command that only reads may have them; but -c
+with a key that changes only how git prints.
 """
 
 from tarmac.policy.programs.rules import EffectEntry, ProgramEntry, ReaderFields
@@ -41,13 +42,13 @@ SHARED = {  # what several have in common: `like`
 
 PROGRAMS = {
     "git": ProgramEntry(
-        why="options before the command", short="PC@",
+        why="options before the command", short="PC@c:",
         long="""
             no-pager no-optional-locks no-replace-objects literal-pathspecs glob-pathspecs noglob-pathspecs
             icase-pathspecs version help html-path man-path info-path
         """,
         refuse="exec-path git-dir work-tree namespace bare config-env super-prefix paginate", abbreviate=False,
-        prefix=True, cwd=True,
+        prefix=True, check="git-settings", cwd=True,
         does=[
             effect.STARTS_BY_OPTION_OR_SOURCE.on("log", options="--pager"), effect.MAY_WRITE_OR_START,
             effect.CHANGES_USER_SETTINGS.on("config --global"), effect.ONLY_CHANGES_USER_SETTINGS.on("config --global"),
@@ -277,7 +278,11 @@ PROGRAMS = {
     "git show|git whatchanged|git diff-tree|git diff-index|git diff-files|git rev-list|git range-diff": ProgramEntry(
         like="git log",
     ),
-    "git diff": ProgramEntry(like="git log", traits="outside-files"),
+    "git diff": ProgramEntry(
+        like="git log", whole="-z", names_by="name-only",
+        naming="cached staged diff-filter merge-base relative no-relative no-renames M find-renames z w b",
+        traits="outside-files",
+    ),
     "git diff --no-index": ProgramEntry(
         like="log", why="compares two files", operands="path", check="pretty", adds="--no-ext-diff --no-textconv",
     ),
@@ -372,7 +377,10 @@ PROGRAMS = {
             exclude: exclude-from@ exclude-per-directory: exclude-standard error-unmatch full-name recurse-submodules
             abbrev:: debug eol deduplicate sparse format: with-tree:
         """,
-        operands="listed", cwd=True,
+        operands="listed", cwd=True, whole="-z",
+        naming="""
+            c d m o i z x cached deleted modified others ignored exclude exclude-standard deduplicate recurse-submodules
+        """,
     ),
     "git ls-tree": ProgramEntry(
         why="lists a tree", short="drtlz",

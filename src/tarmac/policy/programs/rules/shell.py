@@ -164,10 +164,13 @@ PROGRAMS = {
     ),
     "rust-parallel": ProgramEntry(runs=WrapperEntry(value="-j", fed=True)),
     "bash": ProgramEntry(
+        why="checks the syntax of a script; without -n it runs it", short="n", operands="path", most=1, least=1,
+        abbreviate=False, interspersed=False, check="syntax",
         runs=WrapperEntry(value="-o -O --rcfile --init-file", code="-c", shell=True), does=[effect.RUNS_SCRIPT],
         grant="script", traits="shell dangerous-inside runs-file versioned answers typed-shell",
     ),
     "sh": ProgramEntry(
+        like="bash",
         runs=WrapperEntry(value="-o", code="-c", shell=True), does=[effect.RUNS_SCRIPT], grant="script",
         traits="shell dangerous-inside runs-file answers typed-shell",
     ),
