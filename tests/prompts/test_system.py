@@ -278,3 +278,17 @@ def test_a_thousand_modes_do_not_fill_the_prompt_and_the_one_it_is_in_stays() ->
     assert len(text) < 25_000
     assert "- `m999` (current)" in text
     assert re.search(r"\n- and 9\d\d others\n", text)
+
+
+@pytest.mark.parametrize("level", ["ask", "safe", "all"])
+def test_where_nobody_is_there_the_prompt_asks_for_no_question(level: str) -> None:
+    """S7: "ask before" and "nobody is there" contradict each other; so do a check and a mode without commands."""
+    schemas = toolbox().schemas(["read_file", "ask_followup_question", "execute_command"])
+    with_user, alone = (
+        system_prompt(context(tools=schemas, level=level, attended=attended)) for attended in (True, False)
+    )
+    assert "Ask before anything else" in with_user and "Ask the user only with" in with_user
+    assert "Ask before" not in alone and "Ask the user" not in alone and "such calls" not in alone
+    assert "Do nothing else that can't be undone." in alone
+    assert "Check that it works" in alone
+    assert "Check that it works" not in system_prompt(context(tools=schemas[:2], level=level))
