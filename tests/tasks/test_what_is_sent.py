@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,6 +20,7 @@ from tarmac.models.provider import ModelSettings
 from tarmac.tasks.views.model_history import last_prompt
 
 TURNS = 60
+LONG = 12  # characters of a line that says something
 Body = dict[str, Any]
 
 
@@ -75,9 +76,36 @@ DIALECTS = [
 ]
 
 
-async def sent(
-    tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
-) -> tuple[list[Body], dict[str, object], str]:
+def assert_is_what_was_sent(record: Body, dialect: Dialect, body: Body) -> None:
+    """System prompt, tools with descriptions and schemas, and every text of every message, in their order."""
+    tools = [each.get("function", each) for each in body.get("tools", [])]
+    assert [(each["name"], each["description"]) for each in tools] == [
+        (each["name"], each["description"]) for each in record["tools"]
+    ]
+    schemas = [each.get("input_schema") or each["parameters"] for each in tools]
+    assert json.dumps(schemas) == json.dumps([each["parameters"] for each in record["tools"]])
+    messages = dialect.messages(body)
+    system = body.get("system") or body.get("instructions") or messages[0]["content"]
+    assert ("".join(each["text"] for each in system) if isinstance(system, list) else system) == record["system"]
+    shown = json.dumps(record["messages"])
+    at = 0
+    for text in _texts([each for each in messages if each.get("role") not in ("system", "developer")]):
+        for line in text.split("\n"):
+            at = shown.index(json.dumps(line)[1:-1], at) if len(line) > LONG else at
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    elif isinstance(value, dict):
+        for name in ("content", "output", "text"):
+            yield from _texts(value.get(name))
+
+
+async def sent(tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch) -> tuple[list[Body], Body, str]:
     """The bodies of 60 requests, the last prompt as `tarmac tasks prompt` has it, and the task's id."""
     work = tmp_path / "work"
     work.mkdir()
@@ -129,12 +157,56 @@ async def test_each_request_begins_with_all_of_the_one_before_it(
     last = bodies[-1]
     users = [each for each in dialect.messages(last) if each.get("role") == "user"]
     assert ("environment_details" in json.dumps(users[0])) is True
-    if dialect.calls is not _xml:
-        names = [tool.get("name") or tool["function"]["name"] for tool in last["tools"]]
-        assert names == [each["name"] for each in record["tools"]]  # type: ignore[attr-defined]
+    assert_is_what_was_sent(record, dialect, last)
     if dialect.calls in (_gpt, _responses):  # nobody but the person speaks in messages of the user
         assert len(users) == 1
     assert last.get("prompt_cache_key") == (task if dialect.model.startswith("openai") else None)
     if dialect.calls is _claude:
         marks = json.dumps(last).count("cache_control")
         assert marks == 3 and "cache_control" in json.dumps(last["messages"][-1])
+
+
+@pytest.mark.parametrize("dialect", [each for each in DIALECTS if each.calls is not _responses], ids=str)
+async def test_the_prompt_that_is_shown_is_what_was_sent_after_condensing_and_another_mode(
+    tmp_path: Path, dialect: Dialect
+) -> None:
+    """S7, S17: `tarmac tasks prompt` has the system prompt, the tools and the messages of the last request."""
+    work = tmp_path / "work"
+    work.mkdir()
+    for number in range(20):
+        (work / f"f{number}.txt").write_text(f"this is file {number}\n" * 100)
+    turns = 0
+
+    def answer(request: Request) -> Reply:
+        nonlocal turns
+        turns += 1
+        if "summar" in json.dumps(dialect.messages(request.body)[-1]).lower():
+            text = "Files were read."
+            return Reply(
+                claude({"type": "text", "text": [text]}) if dialect.calls is _claude else gpt({"content": text})
+            )
+        if turns == 4:
+            return Reply(dialect.calls(turns, "switch_mode", {"mode_slug": "ask"}))
+        if turns in (10, 14):
+            return Reply(dialect.calls(turns, "attempt_completion", {"result": "Done."}))
+        return Reply(dialect.calls(turns, "read_file", {"path": f"f{turns}.txt"}))
+
+    async with asyncio.timeout(60), serving() as server:
+        server.answer = answer
+        url = server.url if dialect.model.startswith("anthropic") else f"{server.url}/v1"
+        settings = {"model": dialect.model, "base_url": url, **dialect.settings}
+        async with (
+            an_app(work, **settings) as app,
+            app.create_task("Read.", model=dialect.model, attended=False, auto="all") as task,
+        ):
+            for more in ("", "Read on, please."):
+                if more:
+                    await task.condense("the files")
+                    await task.say(more)
+                ended = await task.run_until_idle()
+                assert ended.why == "completed", ended
+                found = last_prompt(await stored(task), task.log.blobs.read)
+                assert found is not None
+                assert_is_what_was_sent(prompt_record(found), dialect, server.requests[-1].body)
+            facts = {type(each).__name__ for each in await stored(task)}
+            assert {"ModeSwitched", "HistoryCondensed"} <= facts
