@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import tarmac
 from tests.e2e.tmux import tarmac_in_tmux
+from tests.tasks.engine import an_app, call, done, turn, write_script
 from tests.terminals.daemon.conftest import daemon_pid, wait_gone
 
 from tarmac.cli.terminals import main
@@ -98,6 +99,23 @@ def test_an_end_is_told_to_programs(tmp_path: Path) -> None:
     id = leave(tmp_path)
     outcome = tarmac("terminals", "end", "t-nobody", id, "--json")
     assert (outcome.code, json.loads(outcome.out)) == (125, {"ended": id})
+
+
+async def test_a_task_that_is_deleted_takes_its_terminals_along(tmp_path: Path) -> None:
+    """T9, F1: also those that outlived the program that opened them; those of others stay."""
+    (work := tmp_path / "work").mkdir()
+    other = await asyncio.to_thread(leave, tmp_path)
+    sleeps = turn(call("execute_command", command="touch begun; sleep 600", timeout=0.3))
+    model = write_script(tmp_path / "script.toml", sleeps, done())
+    async with (
+        an_app(work, **{"terminals.outlive": True}) as app,
+        app.create_task("Do it.", model=model, auto="all", attended=False) as task,
+    ):
+        assert (await task.run_until_idle()).why == "completed"
+    assert [each.task for each in await list_terminals()].count(task.id) == 1
+    outcome = await asyncio.to_thread(tarmac, "tasks", "delete", task.id, "--yes")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert [each.id for each in await list_terminals()] == [other]
 
 
 def test_one_that_a_program_has_is_not_taken_from_it(tmp_path: Path) -> None:
