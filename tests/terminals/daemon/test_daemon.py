@@ -170,11 +170,15 @@ async def test_a_removed_socket_is_made_again(daemon: Path) -> None:
     """F1: until then nobody is told that the shells are gone."""
     async with open_terminal(outlive=True, settings=QUIET) as terminal:
         connection = connect(daemon, start=False)
-        (daemon / "socket").unlink()
-        with pytest.raises(DaemonUnavailable, match="somebody removed its socket"):
-            await list_terminals()
-        with pytest.raises(DaemonUnavailable, match="somebody removed its socket"):
-            await attach_terminal(terminal.id)
+        os.kill(connection.daemon, signal.SIGSTOP)  # it must not be faster than we are
+        try:
+            (daemon / "socket").unlink()
+            with pytest.raises(DaemonUnavailable, match="somebody removed its socket"):
+                await list_terminals()
+            with pytest.raises(DaemonUnavailable, match="somebody removed its socket"):
+                await attach_terminal(terminal.id)
+        finally:
+            os.kill(connection.daemon, signal.SIGCONT)
         for _ in range(2):  # it looks after each request, and every 10 s
             connection.request(RequestKind.HELLO, {"version": VERSION})
         assert [each.alive for each in await list_terminals()] == [True]
