@@ -100,6 +100,18 @@ async def test_input_and_interrupts_reach_the_command(tmp_path: Path, shells: tu
 
 
 @SHELLS
+async def test_a_lost_interrupt_is_sent_again(tmp_path: Path, shells: tuple[str, ...]) -> None:
+    """F3: bash loses one that comes while it starts the next program of a loop."""
+    deaf = "sh -c 'f() { [ $n ] && exit 7; n=1; }; trap : QUIT; trap f INT; echo on; while :; do sleep 0.05; done'"
+    async with relayed(bare(tmp_path, *shells)) as (_, terminal):
+        loop = await terminal.start(deaf)
+        await terminal.waiting_for(pattern="on", timeout=PATIENCE)
+        await loop.interrupt()
+        interrupted = await loop.result(timeout=PATIENCE)
+    assert (interrupted.reason, interrupted.exit_code, interrupted.evidence) == ("interrupted", 7, "mark")
+
+
+@SHELLS
 async def test_a_command_without_a_terminal_reads_its_input_to_the_end(tmp_path: Path, shells: tuple[str, ...]) -> None:
     """F3: what is typed is not shown then. An end that nobody read ends nothing else."""
     async with open_terminals(bare(tmp_path, *shells)) as pool, pool.lease(cwd="/", provider="exec") as terminal:

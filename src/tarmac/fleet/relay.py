@@ -404,8 +404,11 @@ class RelayTerminal(Terminal):
             self._relay.pty.write(b"\x04" if self._typed in (b"", b"\n", b"\r") else b"\x04\x04")
 
     async def interrupt(self, execution: Execution) -> None:
-        r"""Send Ctrl-C, then Ctrl-\ if the command goes on. What still runs after that is left running."""
-        for key in (b"\x03", b"\x1c"):
+        r"""Send Ctrl-C, again if the command goes on, then Ctrl-\. What still runs after that is left running.
+
+        Bash loses a Ctrl-C that comes while it starts the next program of a loop.
+        """
+        for key in (b"\x03", b"\x03", b"\x1c"):
             if self.current is not execution or self._relay is None or not self._relay.alive:
                 return
             self._relay.pty.write(key)
