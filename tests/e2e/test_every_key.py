@@ -24,10 +24,6 @@ LABELS = {
 }
 FAILED = '[[turn]]\n[turn.error]\nkind = "bad_request"\nwhat = "no such thing"\nstatus = 400\n'
 SERVER = Path(__file__).parents[1] / "tools/mcp_server.py"
-GREET: tuple[str, dict[str, object]] = (
-    "use_mcp_tool",
-    {"server_name": "tester", "tool_name": "greet", "arguments": {"who": "Ada"}},
-)
 
 
 @pytest.fixture(autouse=True)
@@ -187,23 +183,30 @@ def test_every_key_of_a_secret(project: Path) -> None:
     assert (project / "got").read_text() == "?y n"
 
 
+def greet(who: str) -> tuple[str, dict[str, object]]:
+    """A call of the server's tool."""
+    return "use_mcp_tool", {"server_name": "tester", "tool_name": "greet", "arguments": {"who": who}}
+
+
 def test_every_key_of_a_tool_of_a_server(project: Path) -> None:
     """U8."""
     (project / ".tarmac").mkdir()
     (project / ".tarmac/mcp_servers.toml").write_text(
         f'[servers.tester]\ncommand = "{sys.executable}"\nargs = ["{SERVER}"]\n'
     )
-    with asked(project, *[turn(f"Greeting {number}.", GREET) for number in range(4)], done()) as tmux:
+    greetings = [turn(f"Greeting {number}.", greet(f"Ada {number}")) for number in range(4)]
+    with asked(project, *greetings, done()) as tmux:
         press_help(tmux, "ynsa?", "Greeting 0.", "tester")
         press(tmux, "n", "→ no")
         press(tmux, "y", "→ yes", at="Greeting 1.")
+        press(tmux, "y", "Greeting 2.", at="tester greet")  # the same call goes on, and asks for the tool itself
         press(tmux, "a", "3  everywhere", "n none of them", at="Greeting 2.")
         tmux.type("n")
         tmux.until("nothing is always allowed")
         press(tmux, "s", "→ yes, for this session", "✓ Done")
         seen = tmux.screen(history=True)
         assert tmux.leave() == 0
-    assert seen.count("? Use this MCP server?") == 3 and "Greeting 3." in seen
+    assert seen.count("? Use this MCP server?") == 4 and "Greeting 3." in seen
 
 
 WRONG = [turn("", ("fly", {"to": number})) for number in range(3)]
