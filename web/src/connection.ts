@@ -52,7 +52,8 @@ export const folder = (): string => sessionStorage.getItem(FOLDER) ?? "";
 /** Trade the address's one-time token for a proof, and connect. */
 export async function connect(to: Listener): Promise<void> {
   listener = to;
-  const given = new URLSearchParams(location.hash.slice(1));
+  const address = location.hash;
+  const given = new URLSearchParams(address.slice(1));
   const token = given.get("t");
   if (given.get("cwd")) sessionStorage.setItem(FOLDER, given.get("cwd") ?? "");
   if (token) {
@@ -65,7 +66,8 @@ export async function connect(to: Listener): Promise<void> {
         body: JSON.stringify({ token }),
       });
       const said = (await reply.json()) as { proof?: string; error?: Failure };
-      history.replaceState(null, "", location.pathname + "#/"); // not before: who reloads meanwhile still has the token
+      // Not before: who reloads meanwhile still has the token. And not the address of who went to a task meanwhile.
+      if (location.hash === address) history.replaceState(null, "", location.pathname + "#/");
       refusal.value = said.error ?? null;
       if (reply.ok && said.proof) {
         proof = said.proof;
