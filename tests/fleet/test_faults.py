@@ -182,7 +182,10 @@ async def test_garbage_through_a_socket(first: bytes, tmp_path: Path) -> None:
             async with RemoteMachine(UnixTransport(tmp_path / "s"), patience=0.2) as machine:
                 await machine.load()
     told = caught.value
-    assert isinstance(told, ConnectionLost) if first else told.trouble is Trouble.GARBAGE  # type: ignore[attr-defined]
+    if first:
+        assert isinstance(told, ConnectionLost)
+    else:
+        assert isinstance(told, PlaceUnavailable) and told.trouble is Trouble.GARBAGE
     assert (connections > 1) is bool(first)
 
 
