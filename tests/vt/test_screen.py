@@ -1,6 +1,6 @@
 """The screen that an emulator paints of any bytes, and what stands out on it."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tarmac.vt.screen import PLAIN, Picture, Span, highlights, new_emulator
@@ -53,6 +53,9 @@ def test_the_picture_is_the_same_however_the_bytes_are_cut(pieces: list[bytes], 
 
 @settings(deadline=None, max_examples=100)
 @given(PIECES)
+@example([b"\x1b[2;5r", b"\r\n", b"\x1b[?1049h", b"a"])  # the margins of one screen are those of the other, too
+@example([b"\x1b[?25l", b"\x1b[?1049h", b"\x1b[?25h"])  # the cursor is hidden on one screen, and shown on the other
+@example([b"\x1b[2;5r", b"\x1b[?6h", b"\r\n"])  # the cursor's place counts from the margin
 def test_what_repaints_a_screen_paints_the_same(pieces: list[bytes]) -> None:
     """T26: a viewer that attaches sees what the terminal shows."""
     emulator = new_emulator(6, 20)

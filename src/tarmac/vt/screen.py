@@ -105,7 +105,7 @@ class GhosttyEmulator:
             self._terminal.feed(data[start : entry.start()])
             start = entry.start()
             if not self.alternate:
-                self._main = self._paint()
+                self._main = self._paint()  # its modes are those of the alternate screen, too
         self._terminal.feed(data[start:] if start else data)
 
     def resize(self, rows: int, columns: int) -> None:
@@ -138,21 +138,23 @@ class GhosttyEmulator:
     def repaint(self) -> bytes:
         title = self._title()
         named = f"\x1b]2;{title}\x07".encode() if title else b""
-        return named + (self._main if self.alternate else b"") + self._paint()
+        modes = _NOT_AGAIN.sub("", self._modes())
+        hidden = b"" if self._terminal.get("cursor_visible", "bool") else b"\x1b[?25l"
+        return named + (self._main if self.alternate else b"") + self._paint(modes) + hidden
 
     def close(self) -> None:
         self._terminal.close()
 
-    def _paint(self) -> bytes:
+    def _paint(self, modes: str = "") -> bytes:
         """The screen that is shown, with its history. Modes come last: in some of them it could not be painted."""
         rows = self._vt(extras=False, history=True)
         column, row = self._terminal.cursor
+        if "\x1b[?6h" in modes:  # the cursor's place counts from the margins
+            row, column = (place - _margin(modes, kind) for place, kind in ((row, "r"), (column, "s")))
         total = self._terminal.get("total_rows", "size_t")
         blank = "\r\n" * (total - rows.count("\r\n") - 1)  # empty rows at the end are left out
         enter = "\x1b[?1049h" if self.alternate else ""
-        hidden = "" if self._terminal.get("cursor_visible", "bool") else "\x1b[?25l"
-        cursor = f"\x1b[0m\x1b[{row + 1};{column + 1}H{hidden}"
-        return f"{enter}\x1b[H{rows}{blank}{_NOT_AGAIN.sub('', self._modes())}{cursor}".encode()
+        return f"{enter}\x1b[H{rows}{blank}{modes}\x1b[0m\x1b[{row + 1};{column + 1}H".encode()
 
     def _modes(self) -> str:
         """Modes and margins. They are written around the rows that are shown."""
@@ -201,6 +203,12 @@ class GhosttyEmulator:
             return bytes(ffi.buffer(buffer, used[0])).decode()
         finally:
             lib.ghostty_formatter_free(formatter[0])
+
+
+def _margin(modes: str, kind: str) -> int:
+    """The first row (`r`) or column (`s`) within the margins that `modes` set."""
+    found = re.search(rf"\x1b\[(\d+);\d+{kind}", modes)
+    return int(found[1]) - 1 if found else 0
 
 
 Style = tuple[bool, str]  # inverse, and the background
