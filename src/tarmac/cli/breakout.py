@@ -16,8 +16,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tarmac.cli import intruder
+from tarmac.cli.intruder import Aim
 from tarmac.policy.files import Files
 from tarmac.policy.places import Ground
 from tarmac.policy.plan_confinement import confine, installation
@@ -26,18 +28,8 @@ from tarmac.terminals.plans import run_plan
 from tarmac.terminals.process.confinement import Means, means
 
 SECRET = "a canary's secret"
-_LANDLOCK = {
-    "connect": "seccomp",
-    "send": "seccomp",
-    "use shared": "seccomp",
-    "trace": "seccomp",
-    "change": "seccomp",
-    "set": "seccomp",
-    "take": "a limit",
-    "open 5": "a limit",
-    "gain": "no_new_privs",
-}
-_BUBBLEWRAP = {**_LANDLOCK, "end": "a process namespace", "read another": "a process namespace"}
+_STOPPED_BY = {Aim.CALL: "seccomp", Aim.AMOUNT: "a limit", Aim.PRIVILEGE: "no_new_privs"}
+_BUBBLEWRAP = {Aim.FILE: "bubblewrap", Aim.PROCESS: "a process namespace"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,13 +120,19 @@ def plant() -> Iterator[Canaries]:
 async def attack() -> tuple[list[Attack], list[str]]:
     """All attacks, and what of the canaries was damaged under the rules: nothing, if all is well."""
     with plant() as canaries:
-        possible = {name: done for name, done, _ in await _run(canaries, confined=False)}
+        possible = {each["attack"]: each["done"] for each in await _run(canaries, confined=False)}
     with plant() as canaries:
         tried = await _run(canaries, confined=True)
         damage = canaries.damage()
     found = [
-        Attack(name=name, stopped=not done, by="" if done else _by(name), error=error, possible=possible[name])
-        for name, done, error in tried
+        Attack(
+            name=each["attack"],
+            stopped=not each["done"],
+            by="" if each["done"] else _by(Aim(each["aim"])),
+            error=each["error"],
+            possible=possible[each["attack"]],
+        )
+        for each in tried
     ]
     return found, damage
 
@@ -148,7 +146,7 @@ def rules(workspace: Path) -> Confinement:
     return replace(made, programs=(*made.programs, *installation(sys.executable, ()), *libraries))
 
 
-async def _run(canaries: Canaries, *, confined: bool) -> list[tuple[str, bool, str]]:
+async def _run(canaries: Canaries, *, confined: bool) -> list[dict[str, Any]]:
     script = Path(intruder.__file__).read_text(encoding="utf-8")
     stage = Stage((sys.executable, "-I", "-S", "-c", script, json.dumps(canaries.places)))
     plan = Plan(
@@ -157,15 +155,12 @@ async def _run(canaries: Canaries, *, confined: bool) -> list[tuple[str, bool, s
         confinement=rules(canaries.workspace) if confined else None,
     )
     result = await run_plan(plan, command="the intruder", environment={"PATH": os.defpath})
-    lines = [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
-    return [(each["attack"], each["done"], each["error"]) for each in lines]
+    return [json.loads(line) for line in result.output.splitlines() if line.startswith("{")]
 
 
-def _by(name: str) -> str:
-    """What stops an attack of this name."""
-    if means() is Means.LANDLOCK:
-        return next((by for start, by in _LANDLOCK.items() if name.startswith(start)), "Landlock")
-    return next((by for start, by in _BUBBLEWRAP.items() if name.startswith(start)), "bubblewrap")
+def _by(aim: Aim) -> str:
+    """What stops an attack with this aim."""
+    return _STOPPED_BY.get(aim) or ("Landlock" if means() is Means.LANDLOCK else _BUBBLEWRAP[aim])
 
 
 def _state(path: str) -> tuple[bytes, int, int]:
