@@ -23,6 +23,7 @@ from tests.fuzz.steps import Game, Model, Step, expected_output
 from tarmac.errors import TarmacError
 from tarmac.terminals import Result, Settings, Terminal
 from tarmac.terminals.open import make_terminal
+from tarmac.terminals.terminal import NewTerminal
 
 PATIENCE = 20.0  # seconds for a command that ends by itself at once
 WATCHDOG = 60.0  # for anything
@@ -91,10 +92,11 @@ async def play(session: Session, folder: Path) -> Played:
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("TARMAC", "XDG_", "ZDOTDIR"))}
     environ |= {"HOME": str(home), "HISTFILE": "/dev/null"}
     settings = Settings(spool_directory=folder / "output", shell_integration_timeout=PATIENCE)
+    new = NewTerminal(cwd=work, shell=session.shell, settings=settings, environ=environ)
     fds = _open_files()
     try:
         async with asyncio.timeout(WATCHDOG):
-            terminal = await make_terminal(cwd=work, shell=session.shell, settings=settings, environ=environ)
+            terminal = await make_terminal(new)
         model = Model(cwd=work)
         try:
             if terminal.provider != "pty":

@@ -24,6 +24,7 @@ from pathlib import Path
 from tarmac.terminals import Result, Settings, Terminal
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.process import prctl
+from tarmac.terminals.terminal import NewTerminal
 
 PATIENCE = 60.0
 FRESH_EVERY = 40  # commands in one terminal: the first one of a shell is a case of its own
@@ -102,7 +103,7 @@ async def _drive(shell: str, commands: int, rng: random.Random, folder: Path, co
     folder.mkdir()
     settings = Settings(spool_directory=folder / "output", shell_integration_timeout=PATIENCE)
     while commands > 0:
-        terminal = await make_terminal(cwd=folder, shell=shell, settings=settings)
+        terminal = await make_terminal(NewTerminal(cwd=folder, shell=shell, settings=settings))
         try:
             for number in range(min(commands, FRESH_EVERY)):
                 commands -= 1

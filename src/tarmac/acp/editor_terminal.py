@@ -28,7 +28,7 @@ from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Ending
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.dialects import find_shell
-from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.terminal import NewTerminal, Terminal
 
 ANSWERS: Final = 10.0  # seconds that the editor has for an answer
 AFTER_KILL: Final = 3.0  # and to tell that what it killed has ended
@@ -46,7 +46,7 @@ class EditorTerminal(Terminal):
     def __init__(
         self, peer: RpcPeer, session: TaskId, *, cwd: Path, settings: Settings, shown: Callable[[str], None]
     ) -> None:
-        super().__init__(id=new_id(), cwd=cwd, settings=settings, task=session)
+        super().__init__(NewTerminal(cwd=cwd, settings=settings, task=session), id=new_id())
         self.shell = find_shell(None)  # for which it was judged
         self._peer, self._session, self._shown = peer, session, shown
         self._theirs: str | None = None  # its id at the editor

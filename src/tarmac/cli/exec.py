@@ -30,7 +30,7 @@ from tarmac.paths import remove_scratch, scratch_dir
 from tarmac.terminals import Answer, Execution, Gap, Result, Settings, Terminal, open_terminal
 from tarmac.terminals.environment import wipe_own_environment
 from tarmac.terminals.settings import OnTimeout
-from tarmac.terminals.terminal import Provider
+from tarmac.terminals.terminal import NewTerminal, Provider
 
 PLACE_FAILED = 123  # another machine or container failed, not the command
 TIMED_OUT = 124
@@ -181,7 +181,6 @@ async def open_where(request: ExecRequest, settings: Settings) -> AsyncIterator[
             yield terminal
         return
     from tarmac.fleet import open_machine
-    from tarmac.terminals.open import NewTerminal
 
     # A stream can't be typed into a terminal: the command reads it from a pipe.
     provider: Provider = "exec" if own_stdin.is_stream() and not request.jsonl else request.provider

@@ -26,10 +26,9 @@ from tarmac.fleet.transport import Transport
 from tarmac.terminals.events import Listeners, TerminalClosedEvent
 from tarmac.terminals.host.byte_stream import ByteStream, MemoryStream, memory_streams
 from tarmac.terminals.host.host import Host
-from tarmac.terminals.open import NewTerminal
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.terminal import NewTerminal, Terminal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,14 +31,14 @@ from tarmac.terminals.bell import Bell
 from tarmac.terminals.environment import QUIET
 from tarmac.terminals.events import Listeners
 from tarmac.terminals.execution import Execution
-from tarmac.terminals.open import NewTerminal, new_id
+from tarmac.terminals.open import new_id
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.pty import Pty, Queries
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Ending
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Provider, Terminal
+from tarmac.terminals.terminal import NewTerminal, Provider, Terminal
 from tarmac.vt.marks import Mark, MarkParser, Query
 
 CONNECT_PATIENCE = 20.0  # seconds until the shell there must answer
@@ -236,9 +236,7 @@ class RelayTerminal(Terminal):
     elsewhere = True
 
     def __init__(self, transport: CommandTransport, new: NewTerminal) -> None:
-        super().__init__(
-            id=new_id(), cwd=new.cwd, settings=new.settings, name=new.name, origin=new.origin, task=new.task
-        )
+        super().__init__(new, id=new_id())
         self.provider: Provider = "pty"
         self.shell = shell_elsewhere(None)
         self._transport = transport

@@ -32,14 +32,14 @@ from tarmac.terminals.host.wire_values import (
     waiting_from_wire,
     whole,
 )
-from tarmac.terminals.open import NewTerminal, new_id
+from tarmac.terminals.open import new_id
 from tarmac.terminals.output.terminal_screen import LONGEST_SETTLING, ScreenLook, Settled
 from tarmac.terminals.process.processes import Process
 from tarmac.terminals.process.tty_probe import Waiting, Wants
 from tarmac.terminals.result import Ending, Reason
 from tarmac.terminals.shell.dialects import shell_elsewhere
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Provider, Terminal
+from tarmac.terminals.terminal import NewTerminal, Provider, Terminal
 from tarmac.terminals.wait_conditions import Happened, What
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class RemoteTerminal(Terminal):
     elsewhere = True
 
     def __init__(self, connection: PlaceConnection, new: NewTerminal, id: TerminalId) -> None:
-        super().__init__(id=id, cwd=new.cwd, settings=new.settings, name=new.name, origin=new.origin, task=new.task)
+        super().__init__(new, id=id)
         self.provider: Provider = new.provider
         self.shell = shell_elsewhere(new.shell)
         self.stands_in = ""  # why the host uses `exec` for it, if it does

@@ -70,10 +70,10 @@ def common_secrets(environ: Iterable[str], *, passed: Sequence[str] = ()) -> tup
     return tuple(sorted(name for name in found if not (passed and kept.match(name))))
 
 
-def build(base: Mapping[str, str], settings: Settings, *, cookie: str) -> dict[str, str]:
-    """`base`, the environment of our own process, changed for commands."""
+def build(base: Mapping[str, str] | None, settings: Settings, *, cookie: str) -> dict[str, str]:
+    """`base`, or else the environment of our own process, changed for commands."""
     dropped = any_of((*FOREIGN, *settings.secret_variables))
-    env = {name: value for name, value in base.items() if not dropped.match(name)}
+    env = {name: value for name, value in (os.environ if base is None else base).items() if not dropped.match(name)}
     env.update(QUIET)
     env["TERM"] = "xterm-256color"
     if not _is_utf8(env):

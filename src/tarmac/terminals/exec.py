@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tarmac.errors import ExecutionEnded, InputClosed
-from tarmac.events import TaskId, TerminalId
+from tarmac.events import TerminalId
 from tarmac.paths import check_directory, remove_scratch, scratch_dir
 from tarmac.terminals import environment, events
 from tarmac.terminals.execution import Execution
@@ -27,10 +27,10 @@ from tarmac.terminals.process.child import Child, used_up
 from tarmac.terminals.process.pty import check_room
 from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Ending, Reason
-from tarmac.terminals.settings import Settings, Wrapped
+from tarmac.terminals.settings import Wrapped
 from tarmac.terminals.shell.command_file import private_zdotdir
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Origin, Terminal
+from tarmac.terminals.terminal import NewTerminal, Terminal
 
 READ_SIZE = 256 << 10
 READS_A_WAKE_UP = 8
@@ -135,17 +135,8 @@ class PipeTerminal(Terminal):
 
     provider = "exec"
 
-    def __init__(
-        self,
-        *,
-        id: TerminalId,
-        cwd: Path,
-        settings: Settings,
-        name: str = "",
-        origin: Origin = "agent",
-        task: TaskId | None = None,
-    ) -> None:
-        super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
+    def __init__(self, new: NewTerminal, *, id: TerminalId) -> None:
+        super().__init__(new, id=id)
         self.env: Mapping[str, str] = {}
         self._process: RunningProgram | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -265,21 +256,10 @@ class PipeTerminal(Terminal):
 class ExecTerminal(PipeTerminal):
     """See `Terminal`; its directory stays the initial one."""
 
-    def __init__(
-        self,
-        shell: Shell,
-        *,
-        id: TerminalId,
-        cwd: Path,
-        settings: Settings,
-        base_env: Mapping[str, str],
-        name: str = "",
-        origin: Origin = "agent",
-        task: TaskId | None = None,
-    ) -> None:
-        super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task)
+    def __init__(self, shell: Shell, new: NewTerminal, *, id: TerminalId) -> None:
+        super().__init__(new, id=id)
         self.shell = shell
-        self.env = environment.build(base_env, settings, cookie=self.cookie)
+        self.env = environment.build(new.environ, new.settings, cookie=self.cookie)
         self._folder: Path | None = None
         self.stands_in = ""  # why it is used instead of a live shell
         self._note = ""

@@ -6,15 +6,15 @@ Pool → Machine.open(NewTerminal) → ThisMachine: make_terminal() · another m
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tarmac.errors import BadRequest
-from tarmac.events import TaskId, TerminalId
+from tarmac.events import TerminalId
 from tarmac.paths import check_directory, nearest_existing
 from tarmac.terminals.events import Listener, Listeners
 from tarmac.terminals.exec import ExecTerminal
@@ -24,7 +24,7 @@ from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import DEFAULT, Default, Origin, Provider, Terminal
+from tarmac.terminals.terminal import DEFAULT, Default, NewTerminal, Provider, Terminal
 
 if TYPE_CHECKING:
     from tarmac.terminals.answers import Answers
@@ -65,9 +65,15 @@ async def open_terminal(
     listeners = Listeners()
     if listener is not None:
         listeners.add(listener)
-    terminal = await make_terminal(
-        cwd=cwd, shell=shell, arguments=arguments, provider=provider, settings=settings, name=name, listeners=listeners
+    new = NewTerminal(
+        cwd=Path(cwd) if cwd is not None else Path.cwd(),
+        settings=settings or Settings(),
+        shell=shell,
+        arguments=tuple(arguments),
+        provider=provider,
+        name=name,
     )
+    terminal = await make_terminal(new, listeners=listeners)
     async with terminal:
         yield terminal
 
@@ -81,61 +87,39 @@ def check_can_outlive(settings: Settings) -> None:
         )
 
 
-async def make_terminal(
-    *,
-    cwd: Path | str | None = None,
-    shell: str | None = None,
-    arguments: Sequence[str] = (),
-    provider: Provider = "pty",
-    settings: Settings | None = None,
-    name: str = "",
-    origin: Origin = "agent",
-    task: TaskId | None = None,
-    environ: Mapping[str, str] | None = None,
-    listeners: Listeners | None = None,
-    id: TerminalId | None = None,
-    without: str = "",
-) -> Terminal:
-    """Open a terminal that the caller must close with `aclose()`.
-
-    `without` says why a live shell can't be used. Then an `exec` terminal stands in for it.
-    """
-    settings = settings or Settings()
-    if provider not in ("pty", "exec"):
-        raise BadRequest(f"provider is 'pty' or 'exec', not {provider!r}")
-    here = check_directory(Path(cwd) if cwd is not None else Path.cwd())
-    kind = find_shell(shell, arguments=arguments)
-    if arguments and settings.outlive:
+async def make_terminal(new: NewTerminal, *, listeners: Listeners | None = None) -> Terminal:
+    """Open a terminal that the caller must close with `aclose()`."""
+    settings = new.settings
+    if new.provider not in ("pty", "exec"):
+        raise BadRequest(f"provider is 'pty' or 'exec', not {new.provider!r}")
+    new = replace(new, cwd=check_directory(new.cwd))
+    kind = find_shell(new.shell, arguments=new.arguments)
+    if new.arguments and settings.outlive:
         raise BadRequest("a terminal that outlives the program takes no arguments for its shell")
-    base_env = os.environ if environ is None else environ
     if settings.sandbox is not None:  # its first call tries out what works, which takes a while
         await asyncio.to_thread(settings.sandbox.describe)
     live: type[PtyTerminal] = PtyTerminal
-    if settings.outlive and provider == "pty" and settings.sandbox is None:
+    if settings.outlive and new.provider == "pty" and settings.sandbox is None:
         from tarmac.terminals.daemon import kept_terminal
 
-        live, id = kept_terminal.KeptTerminal, id or kept_terminal.new_id()
-    id = id or new_id()
-
-    def make(provider: type[PtyTerminal] | type[ExecTerminal]) -> PtyTerminal | ExecTerminal:
-        return provider(
-            kind, id=id, cwd=here, settings=settings, base_env=base_env, name=name, origin=origin, task=task
-        )
-
-    why = without or ("it is turned off" if settings.shell_integration_disabled else "")
-    terminal = make(ExecTerminal if provider == "exec" or why else live)
+        live, id = kept_terminal.KeptTerminal, kept_terminal.new_id()
+    else:
+        id = new_id()
+    why = new.without or ("it is turned off" if settings.shell_integration_disabled else "")
+    stands_in = new.provider == "exec" or why
+    terminal = ExecTerminal(kind, new, id=id) if stands_in else live(kind, new, id=id)
     try:
         await terminal.open()
     except NoIntegration as error:  # from now on it uses `exec`, and never waits again
         why = error.what
-        terminal = make(ExecTerminal)
+        terminal = ExecTerminal(kind, new, id=id)
         await terminal.open()
     if listeners is not None:
         terminal.listeners.join(listeners)
     terminal.opened()
-    if why and provider == "pty":
+    if why and new.provider == "pty":
         assert isinstance(terminal, ExecTerminal)
-        terminal.without_integration(why, tell=not without)
+        terminal.without_integration(why, tell=not new.without)
     return terminal
 
 
@@ -184,22 +168,6 @@ async def run_batch(
     return results
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewTerminal:
-    """What a terminal that is to be opened shall be."""
-
-    cwd: Path
-    settings: Settings
-    shell: str | None = None
-    arguments: tuple[str, ...] = ()  # of the shell
-    provider: Provider = "pty"
-    name: str = ""
-    origin: Origin = "agent"
-    task: TaskId | None = None
-    environ: Mapping[str, str] | None = None  # None: that of the process that starts the shell
-    without: str = ""  # why a live shell can't be used
-
-
 class Machine(Protocol):
     """Opens terminals, and knows the directories and shells there."""
 
@@ -236,16 +204,4 @@ class ThisMachine:
         return self._shells[wanted]
 
     async def open(self, new: NewTerminal, *, listeners: Listeners | None = None) -> Terminal:
-        return await make_terminal(
-            cwd=new.cwd,
-            shell=new.shell,
-            arguments=new.arguments,
-            provider=new.provider,
-            settings=new.settings,
-            name=new.name,
-            origin=new.origin,
-            task=new.task,
-            environ=new.environ,
-            listeners=listeners,
-            without=new.without,
-        )
+        return await make_terminal(new, listeners=listeners)

@@ -29,6 +29,7 @@ from tarmac.terminals.process import processes
 from tarmac.terminals.process.child import Child, used_up
 from tarmac.terminals.result import Ending, Reason, Result
 from tarmac.terminals.settings import Settings, Wrapped
+from tarmac.terminals.terminal import NewTerminal
 
 if TYPE_CHECKING:
     from tarmac.terminals.process.confinement import Confined, ConfinementRules
@@ -139,7 +140,7 @@ class PlanTerminal(PipeTerminal):
         seconds: float | None = None,
         task: TaskId | None = None,
     ) -> None:
-        super().__init__(id=new_id(), cwd=plan.cwd, settings=settings, task=task)
+        super().__init__(NewTerminal(cwd=plan.cwd, settings=settings, task=task), id=new_id())
         self.env = {**environment, COOKIE: self.cookie}
         self._plan = plan
         self._scratch: Path | None = None  # for temporary files

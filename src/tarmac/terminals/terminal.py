@@ -9,7 +9,8 @@ import os
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Self, Unpack
@@ -58,6 +59,22 @@ class Past(NamedTuple):
     duration: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTerminal:
+    """What a terminal that is to be opened shall be."""
+
+    cwd: Path
+    settings: Settings
+    shell: str | None = None
+    arguments: tuple[str, ...] = ()  # of the shell
+    provider: Provider = "pty"
+    name: str = ""
+    origin: Origin = "agent"
+    task: TaskId | None = None
+    environ: Mapping[str, str] | None = None  # None: that of the process that starts the shell
+    without: str = ""  # why a live shell can't be used; an `exec` terminal stands in for it
+
+
 class Default:
     """The type of DEFAULT: use the time from the settings. (None means no limit.)"""
 
@@ -73,28 +90,18 @@ class Terminal(ABC):
     shell: "Shell"
     outlives: bool = False  # another program can go on with it
 
-    def __init__(
-        self,
-        *,
-        id: TerminalId,
-        cwd: Path,
-        settings: Settings,
-        name: str = "",
-        origin: Origin = "agent",
-        task: TaskId | None = None,
-        cookie: str = "",
-    ) -> None:
+    def __init__(self, new: NewTerminal, *, id: TerminalId, cookie: str = "") -> None:
         self.id = id
-        self.name = name or id
+        self.name = new.name or id
         self.cookie = cookie or f"{id}.{os.getpid()}.{os.urandom(6).hex()}"
-        self.origin = origin
-        self.task = task
+        self.origin = new.origin
+        self.task = new.task
         self.sessions: set[str] = set()  # those it was associated with
-        self.initial_cwd = cwd
-        self.cwd = cwd
+        self.initial_cwd = new.cwd
+        self.cwd = new.cwd
         self.moves = 0  # how often it was moved for reuse
-        self.settings = settings
-        self.created_at = self.used_at = time.monotonic()
+        self.settings = settings = new.settings
+        self.used_at = time.monotonic()
         self.last_command: str | None = None
         self.selection = ""  # what a person selected in it last, in the page
         self.history: deque[Past] = deque(maxlen=MOST_HISTORY)

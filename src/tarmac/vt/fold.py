@@ -48,13 +48,10 @@ def _again(line: str, more: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """Text that was made to fit, and what that cost."""
+    """Text that was made to fit."""
 
     text: str
     truncated: bool
-    dropped_lines: int  # newlines left out
-    dropped_characters: int  # of the text given
-    dropped_bytes: int = 0  # raw bytes that were gone before, between the two parts
 
 
 def bound(text: str, *, lines: int = 500, characters: int = 50_000, head_share: float = 0.7) -> Bounded:
@@ -63,12 +60,11 @@ def bound(text: str, *, lines: int = 500, characters: int = 50_000, head_share: 
     The notice does not count towards the limits. A line is cut inside only if it is very long.
     """
     if len(text) <= characters and _count_lines(text) <= lines:
-        return Bounded(text, False, 0, 0)
+        return Bounded(text, False)
     end, start = _ends(text, text, lines, characters, head_share)
     left_out = text[end:start]
-    count = left_out.count("\n")
-    notice = _notice(count, _plural(len(left_out), "character"))
-    return Bounded(_join(text[:end], notice, text[start:]), True, count, len(left_out))
+    notice = _notice(left_out.count("\n"), _plural(len(left_out), "character"))
+    return Bounded(_join(text[:end], notice, text[start:]), True)
 
 
 def bound_parts(
@@ -86,9 +82,8 @@ def bound_parts(
         return bound(head + tail, lines=lines, characters=characters, head_share=head_share)
     end, start = _ends(head, tail, lines, characters, head_share)
     left_out = head[end:] + tail[:start]
-    count = gap_lines + left_out.count("\n")
-    notice = _notice(count, _plural(gap_bytes + len(left_out.encode()), "byte"))
-    return Bounded(_join(head[:end], notice, tail[start:]), True, count, len(left_out), gap_bytes)
+    notice = _notice(gap_lines + left_out.count("\n"), _plural(gap_bytes + len(left_out.encode()), "byte"))
+    return Bounded(_join(head[:end], notice, tail[start:]), True)
 
 
 def _ends(head: str, tail: str, lines: int, characters: int, head_share: float) -> tuple[int, int]:

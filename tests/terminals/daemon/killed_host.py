@@ -24,6 +24,7 @@ from tarmac.terminals import Settings, Terminal, attach_terminal, list_terminals
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.open import make_terminal
 from tarmac.terminals.process.processes import look
+from tarmac.terminals.terminal import NewTerminal
 
 SHELL = "bash"
 LINES = 400
@@ -48,7 +49,8 @@ def expected(number: int) -> bytes:
 async def host(id: str, first: int) -> None:
     """Run commands until somebody kills us."""
     settings = Settings(start_up_files=False, outlive=True)
-    terminal = await (attach_terminal(id) if id else make_terminal(shell=SHELL, settings=settings))
+    new = NewTerminal(cwd=Path.cwd(), shell=SHELL, settings=settings)
+    terminal = await (attach_terminal(id) if id else make_terminal(new))
     print(os.getpid(), terminal.id, flush=True)
     await work(terminal, first)
 

@@ -15,7 +15,7 @@ from tarmac.terminals import events as ev
 from tarmac.terminals.exec import ExecTerminal
 from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
-from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.terminal import NewTerminal, Terminal
 
 pytestmark = pytest.mark.shell
 PLAIN = Settings(warm_pool=0)
@@ -147,9 +147,7 @@ async def test_the_limit_holds_when_terminals_were_adopted_beyond_it(project: Pa
         async with terminals.lease(cwd=project, task="A") as spare:
             pass
         adopted = [
-            ExecTerminal(
-                find_shell(), id=TerminalId(f"x{number}"), cwd=project, settings=PLAIN, base_env=dict(os.environ)
-            )
+            ExecTerminal(find_shell(), NewTerminal(cwd=project, settings=PLAIN), id=TerminalId(f"x{number}"))
             for number in range(2)
         ]
         for each in adopted:

@@ -27,7 +27,7 @@ from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.shell.session import Owner, Session, Typed
 from tarmac.terminals.shell.shell_process import OomCounter
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Origin, Past
+from tarmac.terminals.terminal import NewTerminal, Past
 
 END_DELAY = 0.05  # an end is stored so soon, or with the start of the next command
 
@@ -197,21 +197,9 @@ class KeptSession(Session):
 class KeptTerminal(PtyTerminal):
     """See `Terminal`. Its shell outlives this program."""
 
-    def __init__(
-        self,
-        shell: Shell,
-        *,
-        id: TerminalId,
-        cwd: Path,
-        settings: Settings,
-        base_env: Mapping[str, str],
-        name: str = "",
-        origin: Origin = "agent",
-        task: TaskId | None = None,
-        cookie: str = "",
-    ) -> None:
+    def __init__(self, shell: Shell, new: NewTerminal, *, id: TerminalId, cookie: str = "") -> None:
         cookie = cookie or new_cookie(id)
-        self.keeper = Keeper(daemon_folder(os.environ), id, cookie=cookie, settings=settings)
+        self.keeper = Keeper(daemon_folder(os.environ), id, cookie=cookie, settings=new.settings)
         self.keeper.on_lost = self._daemon_lost
         self.records = Records(self.keeper.folder)
         self.created = time.time()
@@ -220,17 +208,7 @@ class KeptTerminal(PtyTerminal):
         self._ended: list[CommandRecord | EndRecord] = []  # not stored yet
         self._end_timer: asyncio.TimerHandle | None = None
         self._leaving = False
-        super().__init__(
-            shell,
-            id=id,
-            cwd=cwd,
-            settings=settings,
-            base_env=base_env,
-            name=name,
-            origin=origin,
-            task=task,
-            cookie=cookie,
-        )
+        super().__init__(shell, new, id=id, cookie=cookie)
 
     outlives = True
 

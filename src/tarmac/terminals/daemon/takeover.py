@@ -36,7 +36,7 @@ from tarmac.terminals.result import Ending, Evidence, Reason
 from tarmac.terminals.settings import Settings
 from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.state import Given, Loading
-from tarmac.terminals.terminal import Origin
+from tarmac.terminals.terminal import NewTerminal, Origin
 from tarmac.vt.marks import Mark, MarkParser
 
 MOST_PAST = 20  # earlier commands whose results can be read again
@@ -176,18 +176,16 @@ async def attach_terminal(id: str, *, settings: Settings | None = None) -> KeptT
 async def _attached(
     record: TerminalRecord, commands: list[StoredCommand], settings: Settings | None, *, restores: bool
 ) -> KeptTerminal:
-    terminal = KeptTerminal(
-        find_shell(record.shell),
-        id=TerminalId(record.id),
+    new = NewTerminal(
         cwd=Path(record.cwd),
         settings=settings or Settings(),
-        base_env=os.environ,
         name=record.name,
         origin=cast("Origin", record.origin),
         task=TaskId(record.task) if record.task is not None else None,
-        # What cleans up after a killed daemon still looks for the old cookie, and would end the new shell.
-        cookie="" if restores else record.cookie,
     )
+    # What cleans up after a killed daemon still looks for the old cookie, and would end the new shell.
+    cookie = "" if restores else record.cookie
+    terminal = KeptTerminal(find_shell(record.shell), new, id=TerminalId(record.id), cookie=cookie)
     terminal.created, terminal.changed = record.created, record.changed
     terminal.sessions.update(record.sessions)
     await asyncio.get_running_loop().run_in_executor(None, terminal.keeper.connect)

@@ -23,7 +23,7 @@ from tarmac.terminals.open import make_terminal
 from tarmac.terminals.process import processes, signals
 from tarmac.terminals.process.confinement import LEAST_ABI, SIGNALS_ABI, Means, landlock_abi, means
 from tarmac.terminals.shell.dialects import KNOWN, find_shell
-from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.terminal import NewTerminal, Terminal
 
 PATIENCE = 3.0
 SCOPES = {0: "all of the user's own", 1: "descendants, which is enough", 2: "administrators only", 3: "nobody"}
@@ -35,8 +35,9 @@ async def check_kernel(case: Case) -> Findings:
     yield _proc()
     with tempfile.TemporaryDirectory(prefix="tarmac-doctor-") as folder:
         settings = dataclasses.replace(case.settings, start_up_files=False, spool_directory=Path(folder))
+        new = NewTerminal(cwd=Path("/"), shell=_some_shell(case), settings=settings, environ=case.environ)
         try:
-            terminal = await make_terminal(cwd="/", shell=_some_shell(case), settings=settings, environ=case.environ)
+            terminal = await make_terminal(new)
         except TarmacError as error:
             yield Finding(name="a terminal", level="problem", what=error.what, advice=error.hint)
             return

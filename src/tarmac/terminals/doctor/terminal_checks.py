@@ -25,7 +25,7 @@ from tarmac.terminals.open import make_terminal
 from tarmac.terminals.shell.dialects import find_shell
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.shell.session import LAST_SHOWN
-from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.terminal import NewTerminal, Terminal
 from tarmac.vt.text import clean
 
 OLDEST = {"bash": (4, 4), "zsh": (5, 3), "fish": (3, 4)}
@@ -132,9 +132,10 @@ def judge(kind: str, tried: Tried, bare: Tried | None, *, patience: float) -> tu
 async def _try(name: str, case: Case, *, start_up_files: bool = True) -> Tried:
     with tempfile.TemporaryDirectory(prefix="tarmac-doctor-") as folder:
         settings = dataclasses.replace(case.settings, spool_directory=Path(folder), start_up_files=start_up_files)
+        new = NewTerminal(cwd=Path("/"), shell=name, settings=settings, environ=case.environ)
         began = time.monotonic()
         try:
-            terminal = await make_terminal(cwd="/", shell=name, settings=settings, environ=case.environ)
+            terminal = await make_terminal(new)
         except TarmacError as error:
             return Tried(failed=error.what, opened=time.monotonic() - began)
         opened = time.monotonic() - began

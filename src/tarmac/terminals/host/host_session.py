@@ -41,11 +41,11 @@ from tarmac.terminals.host.wire_values import (
     waiting_to_wire,
     whole,
 )
-from tarmac.terminals.open import Machine, NewTerminal
+from tarmac.terminals.open import Machine
 from tarmac.terminals.output.terminal_screen import settle
 from tarmac.terminals.result import Reason
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
-from tarmac.terminals.terminal import Provider, Terminal
+from tarmac.terminals.terminal import NewTerminal, Provider, Terminal
 
 READ_SIZE = 128 << 10
 HOST_MEMORY = 64 << 10  # of a command's output: the client has the rest

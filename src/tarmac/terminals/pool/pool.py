@@ -32,7 +32,7 @@ from tarmac.events import TaskId
 from tarmac.terminals import events
 from tarmac.terminals.events import Listener
 from tarmac.terminals.exec import ExecTerminal
-from tarmac.terminals.open import Machine, NewTerminal, ThisMachine, check_can_outlive
+from tarmac.terminals.open import Machine, ThisMachine, check_can_outlive
 from tarmac.terminals.output.follow import cool, is_hot, unread_output
 from tarmac.terminals.pool.entries import Cleanup, Entries, Entry, Lease, Switch, WaitQueue
 from tarmac.terminals.pool.reuse import LeaseRequest, Until
@@ -41,7 +41,7 @@ from tarmac.terminals.result import Result
 from tarmac.terminals.settings import PathContribution, Settings
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Origin, Provider, Terminal
+from tarmac.terminals.terminal import NewTerminal, Origin, Provider, Terminal
 
 MOST_SWITCHES = 20  # remembered of each terminal
 HEARD = (

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tarmac.errors import TarmacError
-from tarmac.terminals.open import Machine, NewTerminal
+from tarmac.terminals.open import Machine
 from tarmac.terminals.pool.entries import Entries
 from tarmac.terminals.pool.reuse import Fingerprint, fingerprint
 from tarmac.terminals.shell.shells import Shell
-from tarmac.terminals.terminal import Terminal
+from tarmac.terminals.terminal import NewTerminal, Terminal
 
 FILL_AFTER = 0.25  # seconds: the command that a terminal was lent for comes first
 

@@ -20,7 +20,7 @@ from tarmac.errors import (
     TerminalClosed,
     TerminalHeld,
 )
-from tarmac.events import TaskId, TerminalId
+from tarmac.events import TerminalId
 from tarmac.paths import nearest_existing, sweep_scratch
 from tarmac.terminals import environment, events
 from tarmac.terminals.bell import Bell
@@ -42,7 +42,7 @@ from tarmac.terminals.shell.state import (
     Loading,
     Restarting,
 )
-from tarmac.terminals.terminal import Origin, Terminal
+from tarmac.terminals.terminal import NewTerminal, Terminal
 from tarmac.vt.marks import Hints
 
 MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
@@ -58,28 +58,16 @@ class PtyTerminal(Terminal):
 
     provider = "pty"
 
-    def __init__(
-        self,
-        shell: Shell,
-        *,
-        id: TerminalId,
-        cwd: Path,
-        settings: Settings,
-        base_env: Mapping[str, str],
-        name: str = "",
-        origin: Origin = "agent",
-        task: TaskId | None = None,
-        cookie: str = "",
-    ) -> None:
-        super().__init__(id=id, cwd=cwd, settings=settings, name=name, origin=origin, task=task, cookie=cookie)
+    def __init__(self, shell: Shell, new: NewTerminal, *, id: TerminalId, cookie: str = "") -> None:
+        super().__init__(new, id=id, cookie=cookie)
         self.shell = shell
-        self.env = environment.build(base_env, settings, cookie=self.cookie)
+        self.env = environment.build(new.environ, new.settings, cookie=self.cookie)
         self.baseline: set[processes.Process] = set()  # what ran in the background when the current command started
         self.keyboard = Keyboard()
         self.tracker = CommandTracker(self)
         self.monitor = Monitor(self)
         self._lifecycle = ShellLifecycle(
-            shell, settings, env=self.env, owner=self.tracker, make_session=self._make_session
+            shell, new.settings, env=self.env, owner=self.tracker, make_session=self._make_session
         )
         self._released = Bell()  # a prompt of ours, the end of a command or of the shell
 
