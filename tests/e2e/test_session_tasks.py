@@ -288,12 +288,14 @@ def test_resume_shows_a_recap_and_asks_no_model_until_the_person_says_something(
 
 
 def test_resume_offers_a_list_where_there_are_several_tasks(project: Path) -> None:
-    """U10."""
-    play = script(project.parent, done("Done."))
-    for text in ("first thing", "second thing"):
-        assert tarmac("run", text, "--script", play, "--cwd", str(project)).code == 0
+    """U10: it says of each how it stands, in the words of `tarmac tasks`."""
+    for text, answer, code in (("first thing", done("Done."), 0), ("second thing", turn("", command("ls")), 1)):
+        play = script(project.parent, answer)
+        assert tarmac("run", text, "--script", play, "--cwd", str(project)).code == code
     with tarmac_in_tmux("resume", "--script", play, cwd=project) as tmux:
-        tmux.until("1  ", "second thing", "2  ", "first thing", "Which task?")
+        listed = tmux.until("1  ", "second thing", "2  ", "first thing", "Which task?")
+        stands = [line.split()[-3] for line in listed.splitlines() if line.endswith(" thing")]
+        assert stands == [line.split()[-4] for line in tarmac("tasks").out.splitlines()[1:]] == ["stopped", "completed"]
         tmux.type("7")
         tmux.keys("Enter")
         tmux.until("`7` is not on the list")

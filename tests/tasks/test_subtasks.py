@@ -19,6 +19,7 @@ from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks import events as e
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.log.reader import read_log
+from tarmac.tasks.signals import ProgressMade
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.subtasks import make_worktree, plan_merge, share, unfinished, write_all
 from tarmac.tasks.task import Task
@@ -48,11 +49,16 @@ def child(words: str, **more: object) -> dict[str, object]:
     return call("new_task", message=words, **more)
 
 
+def _paused(log: list[e.TaskEvent]) -> bool:
+    return metadata(log).status == "paused"
+
+
 def logs_of(task: Task) -> dict[str, list[e.TaskEvent]]:
-    """The logs of its children, by their first words."""
-    found = {}
+    """The logs of its children that were opened, by their first words."""
+    found: dict[str, list[e.TaskEvent]] = {}
     for started in (each for each in read_log(task.log.folder).events if isinstance(each, e.SubtaskStarted)):
-        found[started.text] = read_log(task.log.folder.parent / started.child).events
+        folder = task.log.folder.parent / started.child
+        found |= {started.text: read_log(folder).events} if folder.exists() else {}
     return found
 
 
@@ -342,6 +348,52 @@ async def test_a_running_command_of_a_subtask_holds_no_other_question_up(reposit
     assert "sent this command to the background" in str([each for log in logs_of(task).values() for each in log])
 
 
+async def test_the_subtasks_of_a_paused_task_stand_still_too(tmp_path: Path) -> None:
+    """S2, S15, S18: one gets its answer and one is to start; neither asks the model, and no time is counted."""
+    turns = [
+        turn(child("part one"), child("part two")),
+        turn(call("ask_followup_question", question="Which?", follow_up=["Red."]), task="part one"),
+        turn(text="One.", task="part one"),
+        turn(text="Two.", task="part two"),
+        done("All."),
+    ]
+    limits = Limits(max_seconds=1.0)
+    async with a_task(tmp_path / "work", *turns, attended=True, auto="all", limits=limits) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        await task.pause("lunch")
+        await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="Red."))
+        await asyncio.wait([run], timeout=1.5)
+        assert not run.done()
+        assert [sum(isinstance(each, e.RequestStarted) for each in log) for log in logs_of(task).values()] == [1]
+        assert {metadata(log).status for log in logs_of(task).values()} == {"paused"}
+        await task.unpause()
+        assert (await run).text == "All."
+    assert [each[2].rpartition("\n")[2] for each in results(seen)[:2]] == ["One.", "Two."]
+
+
+async def test_a_subtask_that_starts_while_its_parent_is_paused_waits(repository: Path) -> None:
+    """S2, S15: the person approves it meanwhile."""
+    turns = [turn(child("part one")), turn(text="One.", task="part one"), done("All.")]
+    async with a_task(repository, *turns, attended=True, auto="edit") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        await task.pause("lunch")
+        await task.answer(asked.question, Answer(AnswerKind.YES))
+        await seen.until(lambda each: isinstance(each, e.SubtaskStarted))
+        await asyncio.to_thread(_until, lambda: any(map(_paused, logs_of(task).values())))
+        await task.unpause()
+        assert (await run).text == "All."
+    (log,) = logs_of(task).values()
+    pause, unpause, request = (
+        next(number for number, each in enumerate(log) if isinstance(each, kind))
+        for kind in (e.TaskPaused, e.TaskUnpaused, e.RequestStarted)
+    )
+    assert pause < unpause < request
+
+
 async def test_without_leave_there_is_no_subtask(tmp_path: Path) -> None:
     """P7, S15."""
     async with a_task(tmp_path / "work", turn(child("part one")), done(), auto="edit") as task:
@@ -372,16 +424,26 @@ async def test_what_a_subtask_uses_counts_for_the_parent(tmp_path: Path) -> None
 
 
 async def test_a_stopped_subtask_is_told_as_that_and_the_task_goes_on(tmp_path: Path) -> None:
-    """S4, S15."""
-    turns = [turn(child("part one")), turn(text="slow", delay=20.0, task="part one"), done()]
-    async with a_task(tmp_path / "work", *turns, auto="all") as task:
+    """S4, S15, S16: what it had used by then counts for the parent."""
+    turns = [
+        turn(child("part one")),
+        turn(call("list_files", path="."), usage={"input": 1000}, task="part one"),
+        turn(text="slow", delay=20.0, task="part one"),
+        done(),
+    ]
+    price = {"input": 1.0, "output": 1.0}
+    async with a_task(tmp_path / "work", *turns, auto="all", price=price) as task:
         seen = Seen(task)
         run = asyncio.create_task(task.run_until_idle())
-        await seen.until(lambda each: isinstance(each, e.SubtaskStarted))
+        await seen.until(lambda each: isinstance(each, ProgressMade))
         task.cancel()
         assert (await run).why == "interrupted"
         finished = [each for each in await stored(task) if isinstance(each, e.SubtaskFinished)]
-        assert [each.outcome for each in finished] == ["aborted"]
+        (log,) = logs_of(task).values()
+        used = metadata(log)
+        assert used.requests and used.total_cost
+        assert [(each.outcome, each.cost) for each in finished] == [("aborted", used.total_cost)]
+        assert finished[0].requests == used.requests + used.failed
         assert (await task.run_until_idle()).why == "completed"
 
 

@@ -76,7 +76,7 @@ async def _which(store: "TaskStore", id: str) -> "Listed":
     if not (sys.stdin.isatty() and look_of(sys.stdout, os.environ).live):
         names = ", ".join(each.task for each in active[:5])
         raise BadRequest("several tasks are running", hint=f"say which: tarmac join ID ({names})")
-    return await asyncio.to_thread(picked, active)
+    return await asyncio.to_thread(picked, store, active)
 
 
 def joined_header(task: "JoinedTask") -> str:
@@ -84,14 +84,15 @@ def joined_header(task: "JoinedTask") -> str:
     return f"joined task {task.id} · another process runs it · Ctrl-D leaves it running"
 
 
-def picked(listed: "list[Listed]") -> "Listed":
+def picked(store: "TaskStore", listed: "list[Listed]") -> "Listed":
     """The task that the person picks from a list."""
+    from tarmac.cli.tasks import is_at_work
     from tarmac.show.look import one_line, padded
-    from tarmac.show.summary import when
+    from tarmac.show.summary import status, when
 
     for place, each in enumerate(listed, 1):
         meta = each.metadata
-        state = padded(meta.outcome or "open", 10)
+        state = padded(status(meta, at_work=is_at_work(store, each.task)), 11)
         print(f"  {place:>2}  {padded(when(meta.at), 11)} {state} {one_line(meta.name)[:60]}")
     while True:
         try:

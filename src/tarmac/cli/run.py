@@ -466,7 +466,7 @@ async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metada
 
         from tarmac.cli.join import picked
 
-        chosen = await asyncio.to_thread(picked, here[:MOST_OFFERED])
+        chosen = await asyncio.to_thread(picked, store, here[:MOST_OFFERED])
         return chosen.task, chosen.metadata
     chosen = next((each for each in here if each.metadata.outcome != "completed"), here[0])
     return chosen.task, chosen.metadata

@@ -18,7 +18,7 @@ from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanag
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from tarmac.errors import BadRequest, ToolDenied, ToolFailed
 from tarmac.events import TaskId
@@ -35,6 +35,8 @@ from tarmac.tasks.events import (
     SubtaskFinished,
     SubtaskStarted,
     TaskEvent,
+    TaskPaused,
+    TaskUnpaused,
     ToolStarted,
 )
 from tarmac.tasks.limits import Limits, Used
@@ -47,6 +49,7 @@ MOST_AT_ONCE: Final = 4
 DEEPEST: Final = 3
 LONGEST_DIFF: Final = 4_000  # characters of a conflict that the model is told
 LONGEST_NAME: Final = 60  # of a subtask, in its questions
+PAUSED: Final = "paused"  # what a child waits for, beside its questions
 GITLINK: Final = "160000"
 GIT_TIMEOUT: Final = 60.0  # seconds
 
@@ -68,6 +71,8 @@ class OpenSubtask(Protocol):
     async def answer(self, question: QuestionId, answer: Answer) -> None: ...
     def hold(self, question: QuestionId) -> None: ...
     async def to_background(self, by: str = "") -> bool: ...
+    async def pause(self, why: str = "") -> None: ...
+    async def unpause(self) -> None: ...
     async def run_until_idle(self) -> Ended: ...
 
 
@@ -104,6 +109,7 @@ class Subtasks:
         self._slots = asyncio.Semaphore(MOST_AT_ONCE)
         self._writing = asyncio.Lock()  # one child at a time writes to the workspace itself
         self._starting = asyncio.Lock()  # git makes one worktree at a time
+        self._paused = False
         self._at_once = 1  # calls of this answer that are still to start
 
     @property
@@ -137,7 +143,19 @@ class Subtasks:
         """Let the children go on without the commands that they wait for; False: they wait for none."""
         return any([await child.to_background(by) for child in list(self._open.values())])
 
-    def _heard(self, child: OpenSubtask, call: CallId, waiting: dict[QuestionId, ExitStack]) -> Listener:
+    async def pause(self) -> None:
+        """Let the children stand still before their next steps, also those that are still to start."""
+        self._paused = True
+        for child in list(self._open.values()):
+            await child.pause("its parent is paused")
+
+    async def unpause(self) -> None:
+        """Let them go on."""
+        self._paused = False
+        for child in list(self._open.values()):
+            await child.unpause()
+
+    def _heard(self, child: OpenSubtask, call: CallId, waiting: dict[str, ExitStack]) -> Listener:
         """Pass a child's questions on. While it waits for a person, the parent's clock stands still."""
 
         def hear(seq: int | None, thing: TaskEvent | Signal) -> None:
@@ -152,6 +170,12 @@ class Subtasks:
                     if stack := waiting.pop(question, None):
                         stack.close()
                         self._state.audience.relay(thing)
+                case TaskPaused() if PAUSED not in waiting:
+                    waiting[PAUSED] = ExitStack()
+                    waiting[PAUSED].enter_context(self._state.waits())
+                case TaskUnpaused():
+                    if stack := waiting.pop(PAUSED, None):
+                        stack.close()
                 case ToolStarted(title=title):
                     self._state.audience.show(ProgressMade(call=call, text=f"subtask {child.id}: {title}"))
 
@@ -220,37 +244,26 @@ class Subtasks:
             raise ToolDenied(f"The person did not approve the subtask.{said}")
 
     async def _to_its_end(self, call: CallId, started: SubtaskStarted, limits: Limits) -> str:
-        state = self._state
+        state, meta = self._state, None
         try:
             async with self._opened(started, call, limits) as child:
-                result = child.result
+                meta, result = child.metadata, child.result
                 if result is None:
                     ended = await child.run_until_idle()
                     completed = ended.why == "completed" or (ended.why == "idle" and bool(ended.text))
                     result = ended.text if completed else None
                 else:
                     ended, completed = Ended("completed", result), True
-                meta = child.metadata
         except asyncio.CancelledError:
             if not self._questions.leaving:
                 self._left.pop(call, None)
-                stopped = SubtaskFinished(at=now(), child=started.child, outcome="aborted", result="it was stopped")
-                state.add(stopped)
+                state.add(_finished(started, "aborted", "it was stopped", meta))
                 if started.workspace:
                     await asyncio.shield(remove_worktree(state.context.workspace, started.workspace))
             raise
         told = await self._merged(started) if started.workspace else ""
         text = result if result is not None else f"It ended without a result: {ended.told or ended.why}"
-        finished = SubtaskFinished(
-            at=now(),
-            child=started.child,
-            outcome="completed" if completed else "aborted",
-            result=text,
-            usage=meta.usage,
-            cost=meta.total_cost,
-            requests=meta.requests + meta.failed,
-        )
-        await state.append(finished)
+        await state.append(_finished(started, "completed" if completed else "aborted", text, meta))
         self._left.pop(call, None)
         if not completed:
             raise ToolFailed(f"Subtask {started.child} {text.removeprefix('It ')}{told}")
@@ -259,10 +272,12 @@ class Subtasks:
     @asynccontextmanager
     async def _opened(self, started: SubtaskStarted, call: CallId, limits: Limits) -> AsyncIterator[OpenSubtask]:
         async with self._open_child(self._state, started, limits) as child:
-            waiting: dict[QuestionId, ExitStack] = {}
+            waiting: dict[str, ExitStack] = {}
             leave = child.subscribe(self._heard(child, call, waiting))
             self._open[child.id] = child
             try:
+                if self._paused:
+                    await child.pause("its parent is paused")
                 yield child
             finally:
                 leave()
@@ -291,6 +306,22 @@ class Subtasks:
             why = left if merge.left else merge.conflicts[0]
             self._state.add(Noted(at=now(), what="notice", text=f"Subtask {started.child}: {why}"))
         return "\n".join(lines)
+
+
+def _finished(
+    started: SubtaskStarted, outcome: Literal["completed", "aborted"], result: str, meta: Metadata | None
+) -> SubtaskFinished:
+    """`meta`: what it used; None: it had not been opened."""
+    meta = meta or Metadata()
+    return SubtaskFinished(
+        at=now(),
+        child=started.child,
+        outcome=outcome,
+        result=result,
+        usage=meta.usage,
+        cost=meta.total_cost,
+        requests=meta.requests + meta.failed,
+    )
 
 
 def _named(child: OpenSubtask, asked: QuestionAsked) -> QuestionAsked:

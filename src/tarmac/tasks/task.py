@@ -246,16 +246,20 @@ class Task:
         await self._engine.abort(why or "the person ended it")
 
     async def pause(self, why: str = "") -> None:
-        """Let it stand still before its next step."""
+        """Let it and its subtasks stand still before their next steps."""
         if self._engine.unpaused.is_set():
             self._engine.unpaused.clear()
             await self.log.append(e.TaskPaused(at=now(), why=why))
+            if self._subtasks:
+                await self._subtasks.pause()
 
     async def unpause(self) -> None:
         """Let it go on."""
         if not self._engine.unpaused.is_set():
             await self.log.append(e.TaskUnpaused(at=now()))
             self._engine.unpaused.set()
+            if self._subtasks:
+                await self._subtasks.unpause()
 
     @property
     def checkpoints(self) -> Checkpoints:
