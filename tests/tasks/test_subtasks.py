@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from tests.tasks.engine import Seen, a_task, an_app, call, check_pairs, done, results, stored, turn, write_script
 
 from tarmac.policy.approval import Answer, AnswerKind
+from tarmac.show.summary import spent
 from tarmac.tasks import events as e
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.log.reader import read_log
@@ -87,14 +88,20 @@ async def test_a_subtask_has_its_own_log_mode_and_number_and_its_result_comes_ba
 
 
 async def test_subtasks_are_nested_three_deep_and_no_deeper(tmp_path: Path) -> None:
-    """S15."""
-    deep = [turn(child(f"level {n + 1}"), task=f"level {n}") for n in range(1, 4)]
-    ends = [turn(text=f"level {n} done", task=f"level {n}") for n in (1, 2, 3)]
+    """S15, S16: what all of them cost and asked counts for the first, also after it is opened again."""
+    used: dict[str, Any] = {"usage": {"input": 1000}}
+    deep = [turn(child(f"level {n + 1}"), task=f"level {n}", **used) for n in range(1, 4)]
+    ends = [turn(text=f"level {n} done", task=f"level {n}", **used) for n in (1, 2, 3)]
     ordered = [each for pair in zip(deep, ends, strict=True) for each in pair]
-    async with a_task(tmp_path / "work", turn(child("level 1")), done("Deep."), *ordered, auto="all") as task:
+    turns = [turn(child("level 1"), **used), done("Deep."), *ordered]
+    async with a_task(tmp_path / "work", *turns, auto="all", price={"input": 1.0, "output": 1.0}) as task:
         ended = await task.run_until_idle()
         folder = task.log.folder.parent
+        whole = metadata(await stored(task))
     assert ended.text == "Deep."
+    assert [whole.total_cost, whole.whole_cost] == pytest.approx([0.001, 0.007])
+    assert (whole.requests, whole.requests_below) == (2, 6)
+    assert spent(whole) == "2 requests · 1.0k in, 0 out · $0.0010 · $0.0060 in subtasks"
     logs = [read_log(each) for each in folder.iterdir() if (each / "log.jsonl").exists()]
     assert len(logs) == 4
     refused = [

@@ -255,6 +255,8 @@ def test_the_status_follows_from_what_happened() -> None:
         (e.QuestionAsked(at=2.0, question=question, ask="command", text="rm?"), "waiting"),
         (e.QuestionAnswered(at=3.0, question=question, answer=AnswerKind.NO), "running"),
         (e.TaskPaused(at=4.0), "paused"),
+        (e.QuestionAsked(at=4.1, question=question, ask="command", text="rm?"), "waiting"),  # of a call under way
+        (e.QuestionAnswered(at=4.2, question=question, answer=AnswerKind.NO), "paused"),
         (e.TaskUnpaused(at=5.0), "running"),
         (e.TaskCompleted(at=6.0, result="done", usage=Usage()), "completed"),
         (e.TaskSaved(at=7.0), "saved"),

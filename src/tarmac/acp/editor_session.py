@@ -332,7 +332,7 @@ class EditorSession:
                 self._tools |= {part.id: part.name for part in parts if isinstance(part, ToolUse)}
                 if self._window:
                     update: Update = {"sessionUpdate": "usage_update", "used": usage.context, "size": self._window}
-                    if (spent := self.task.metadata.total_cost) is not None and cost is not None:
+                    if (spent := self.task.metadata.whole_cost) is not None and cost is not None:
                         update["cost"] = {"amount": round(spent, 6), "currency": "USD"}
                     self.send(update)
             case e.RequestStarted(context_window=window):

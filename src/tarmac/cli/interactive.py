@@ -263,8 +263,8 @@ class Interactive:
         parts.append(model.rpartition("/")[2] if model.startswith("scripted/") else model)
         if meta and meta.context_window and meta.context:
             parts.append(f"{meta.context / meta.context_window:.0%} context")
-        if meta and meta.requests and meta.total_cost is not None:
-            parts.append(money(meta.total_cost))
+        if meta and meta.requests and meta.whole_cost is not None:
+            parts.append(money(meta.whole_cost))
         running = len(self.app.registry.listing(busy=True))
         if isinstance(self.task, JoinedTask):
             running = sum(row["busy"] for row in self.task.terminal_rows)

@@ -67,6 +67,8 @@ def spent(meta: Metadata) -> str:
         said.append(_usage(meta.usage))
     about = "about " if meta.estimated else ""
     said.append("price unknown" if meta.total_cost is None else f"{about}{money(meta.total_cost)}")
+    if meta.children and meta.below != 0:
+        said.append("price of subtasks unknown" if meta.below is None else f"{money(meta.below)} in subtasks")
     if meta.context_window and meta.context * 100 >= meta.context_window:
         said.append(f"{meta.context / meta.context_window:.0%} of the context")
     return " · ".join(said)

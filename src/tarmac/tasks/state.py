@@ -135,7 +135,7 @@ class TaskState:
         self._edited = False  # a file was changed since the environment was last looked at
         self.under_way = {each.started.call: each for each in unfinished(past)}  # calls that were started, not finished
         self.todos: tuple[Todo, ...] = self.metadata.todos
-        self.cost = self.metadata.total_cost  # of the whole task; None: some price is unknown
+        self.cost = self.metadata.whole_cost  # None: some price is unknown
         self.context_tokens = self.metadata.context  # in the window after the last answer
         self.added = 0.0  # units of `models.tokens` that were said to the model since its last answer, about
         self.calls = set(_calls(past))  # the ids of all calls that were ever made

@@ -319,8 +319,8 @@ def _finished(
         outcome=outcome,
         result=result,
         usage=meta.usage,
-        cost=meta.total_cost,
-        requests=meta.requests + meta.failed,
+        cost=meta.whole_cost,
+        requests=meta.requests + meta.failed + meta.requests_below,
     )
 
 

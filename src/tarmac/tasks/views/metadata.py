@@ -89,12 +89,15 @@ class Metadata:
     cost: float = 0.0  # of requests whose price is known
     estimated: int = 0  # requests that nobody counted: what they took and cost is a guess
     unpriced: int = 0  # the others: while there are any, nobody knows what the task costs
+    below: float | None = 0.0  # what its subtasks cost, with theirs; None: some price is unknown
+    requests_below: int = 0  # of these
     tools: dict[str, ToolCount] = field(default_factory=dict)
     todos: tuple[Todo, ...] = ()
     files: dict[str, str | None] = field(default_factory=dict)  # the version the task last saw
     questions: tuple[str, ...] = ()  # without an answer yet
     children: tuple[TaskId, ...] = ()
     waiting_for: TaskId | None = None  # a child at work
+    paused: bool = False  # also while a call that was under way asks something
     lost: int = 0  # records that are damaged
 
     @property
@@ -106,6 +109,11 @@ class Metadata:
     def total_cost(self) -> float | None:
         """None: some price is unknown."""
         return None if self.unpriced else self.cost
+
+    @property
+    def whole_cost(self) -> float | None:
+        """With its subtasks; None: some price is unknown."""
+        return None if self.total_cost is None or self.below is None else self.total_cost + self.below
 
     def add(self, event: TaskEvent) -> None:
         """The next fact of the log."""
@@ -146,7 +154,7 @@ class Metadata:
             case QuestionAnswered(question=question):
                 self.questions = tuple(each for each in self.questions if each != question)
                 if self.status == "waiting" and not self.questions:
-                    self.status = "running"
+                    self.status = "paused" if self.paused else "running"
             case ModeSwitched(mode=mode):
                 self.mode = mode
             case AgentHosted(name=name, session=session):
@@ -158,9 +166,10 @@ class Metadata:
                 self.workspace, self.place, self.mode = event.workspace, event.place, event.mode
                 self.created = self.at = event.at
             case TaskStarted() | TaskUnpaused():
+                self.paused = False
                 self.status, self.outcome, self.questions = "running", None, ()  # those of before are asked anew
             case TaskPaused():
-                self.status = "paused"
+                self.status, self.paused = "paused", True
             case TaskCompleted():
                 self.status = self.outcome = "completed"
                 self.at = event.at
@@ -180,7 +189,9 @@ class Metadata:
             case SubtaskStarted(child=child):
                 self.children += (child,)
                 self.waiting_for = child
-            case SubtaskFinished(child=child):
+            case SubtaskFinished(child=child, cost=cost, requests=requests):
+                self.below = None if cost is None or self.below is None else self.below + cost
+                self.requests_below += requests
                 self.waiting_for = None if self.waiting_for == child else self.waiting_for
             case RecordLost():
                 self.lost += 1
