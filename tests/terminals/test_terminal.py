@@ -11,6 +11,7 @@ from tarmac.errors import DirectoryUnavailable, InputClosed, TerminalBusy, Termi
 from tarmac.terminals import Gap, PathContribution, Settings, TerminalRegistry, open_terminal, run_batch, run_once
 from tarmac.terminals import events as ev
 from tarmac.terminals.exec import ExecTerminal
+from tarmac.terminals.process import processes
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.terminal import Provider
 
@@ -189,6 +190,17 @@ async def test_start_up_files_that_end_the_shell_at_its_first_prompt_are_left_ou
         result = await terminal.run("echo x >>ran; echo hi", timeout=10, on_timeout="kill")
         assert (result.output, result.exit_code) == ("hi\n", 0)
     assert (tmp_path / "ran").read_text() == "x\n"
+
+
+async def test_what_those_start_up_files_left_running_is_ended_and_the_next_shell_is_not(
+    tmp_path: Path, own_state: Path
+) -> None:
+    """T21: it bears the mark of the same terminal."""
+    (own_state / ".bashrc").write_text("trap '' HUP TERM; sleep 1000 & echo $! >left; exec </dev/null\n")
+    async with open_terminal(cwd=tmp_path) as terminal:
+        left = processes.look(int((tmp_path / "left").read_text()))
+        result = await terminal.run("echo hi", timeout=10, on_timeout="kill")
+        assert (left, result.output, result.exit_code) == (None, "hi\n", 0)
 
 
 async def test_the_users_start_up_files_keep_working(tmp_path: Path, own_state: Path) -> None:

@@ -153,6 +153,7 @@ class ShellLifecycle:
 
     async def _open(self, cwd: Path, *, start_up_files: bool) -> int | None:
         """None, or the status of a shell that left before its first prompt."""
+        await self.swept()  # the sweep after an earlier shell would find this one by its mark
         self._check()
         session = self._make_session(self._shell, self._settings, owner=self._owner, env=self._env)
         self.session = session
