@@ -13,6 +13,7 @@ import pytest
 from tests.models.server import Reply, Request, call, claude, gpt, responses, serving
 from tests.tasks.engine import an_app, stored
 
+from tarmac.app import App
 from tarmac.cli.tasks import prompt_lines, prompt_record
 from tarmac.models.model_catalog import model_info
 from tarmac.models.openai_responses import Responses
@@ -30,6 +31,7 @@ class Dialect:
 
     model: str
     calls: Callable[[int, str, dict[str, object]], list[bytes]]
+    says: Callable[[str], list[bytes]]
     messages: Callable[[Body], list[Body]]
     settings: dict[str, object]
 
@@ -42,8 +44,16 @@ def _claude(turn: int, name: str, arguments: dict[str, object]) -> list[bytes]:
     return claude({"type": "text", "text": ["So. "]}, use, stop="tool_use", usage={"input_tokens": 1000})
 
 
+def _claude_says(text: str) -> list[bytes]:
+    return claude({"type": "text", "text": [text]})
+
+
 def _gpt(turn: int, name: str, arguments: dict[str, object]) -> list[bytes]:
     return gpt({"content": "So."}, call(0, json.dumps(arguments), id=f"call_{turn}", name=name), finish="tool_calls")
+
+
+def _gpt_says(text: str) -> list[bytes]:
+    return gpt({"content": text})
 
 
 def _responses(turn: int, name: str, arguments: dict[str, object]) -> list[bytes]:
@@ -54,6 +64,10 @@ def _responses(turn: int, name: str, arguments: dict[str, object]) -> list[bytes
         "arguments": [json.dumps(arguments)],
     }
     return responses(item)
+
+
+def _responses_say(text: str) -> list[bytes]:
+    return responses({"type": "message", "text": [text]})
 
 
 def _xml(turn: int, name: str, arguments: dict[str, object]) -> list[bytes]:
@@ -68,12 +82,26 @@ def _without_marks(message: Body) -> Body:
 
 
 DIALECTS = [
-    Dialect("anthropic/claude-opus-5", _claude, lambda body: [_without_marks(each) for each in body["messages"]], {}),
-    Dialect("ollama/qwen", _gpt, lambda body: body["messages"], {}),
-    Dialect("openai/gpt-4o", _gpt, lambda body: body["messages"], {}),
-    Dialect("openai/gpt-5", _responses, lambda body: body["input"], {}),
-    Dialect("ollama/phi", _xml, lambda body: body["messages"], {"models.native_tools": False}),
+    Dialect(
+        "anthropic/claude-opus-5",
+        _claude,
+        _claude_says,
+        lambda body: [_without_marks(each) for each in body["messages"]],
+        {},
+    ),
+    Dialect("ollama/qwen", _gpt, _gpt_says, lambda body: body["messages"], {}),
+    Dialect("openai/gpt-4o", _gpt, _gpt_says, lambda body: body["messages"], {}),
+    Dialect("openai/gpt-5", _responses, _responses_say, lambda body: body["input"], {}),
+    Dialect("ollama/phi", _xml, _gpt_says, lambda body: body["messages"], {"models.native_tools": False}),
 ]
+
+
+def use_responses(app: App, dialect: Dialect, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the app speak it to our server: by itself it speaks it to OpenAI only."""
+    if dialect.calls is _responses:
+        info, chosen = model_info(dialect.model, ModelSettings()), ModelSettings()
+        with_url = Responses(info, base_url=url, key="none", settings=chosen)
+        monkeypatch.setattr(app, "open_model", lambda spec: with_url)
 
 
 def assert_is_what_was_sent(record: Body, dialect: Dialect, body: Body) -> None:
@@ -128,10 +156,7 @@ async def sent(tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
         settings = {"model": dialect.model, "base_url": url, **dialect.settings}
         async with AsyncExitStack() as stack:
             app = await stack.enter_async_context(an_app(work, **settings))
-            if dialect.calls is _responses:  # which only OpenAI itself speaks
-                info, chosen = model_info(dialect.model, ModelSettings()), ModelSettings()
-                with_url = Responses(info, base_url=url, key="none", settings=chosen)
-                monkeypatch.setattr(app, "open_model", lambda spec: with_url)
+            use_responses(app, dialect, url, monkeypatch)
             creating = app.create_task("Read.", model=dialect.model, attended=False, auto="all")
             task = await stack.enter_async_context(creating)
             ended = await task.run_until_idle()
@@ -166,9 +191,9 @@ async def test_each_request_begins_with_all_of_the_one_before_it(
         assert marks == 3 and "cache_control" in json.dumps(last["messages"][-1])
 
 
-@pytest.mark.parametrize("dialect", [each for each in DIALECTS if each.calls is not _responses], ids=str)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=str)
 async def test_the_prompt_that_is_shown_is_what_was_sent_after_condensing_and_another_mode(
-    tmp_path: Path, dialect: Dialect
+    tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """S7, S17: `tarmac tasks prompt` has the system prompt, the tools and the messages of the last request."""
     work = tmp_path / "work"
@@ -181,10 +206,7 @@ async def test_the_prompt_that_is_shown_is_what_was_sent_after_condensing_and_an
         nonlocal turns
         turns += 1
         if "summar" in json.dumps(dialect.messages(request.body)[-1]).lower():
-            text = "Files were read."
-            return Reply(
-                claude({"type": "text", "text": [text]}) if dialect.calls is _claude else gpt({"content": text})
-            )
+            return Reply(dialect.says("Files were read."))
         if turns == 4:
             return Reply(dialect.calls(turns, "switch_mode", {"mode_slug": "ask"}))
         if turns in (10, 14):
@@ -197,8 +219,11 @@ async def test_the_prompt_that_is_shown_is_what_was_sent_after_condensing_and_an
         settings = {"model": dialect.model, "base_url": url, **dialect.settings}
         async with (
             an_app(work, **settings) as app,
-            app.create_task("Read.", model=dialect.model, attended=False, auto="all") as task,
+            AsyncExitStack() as stack,
         ):
+            use_responses(app, dialect, url, monkeypatch)
+            creating = app.create_task("Read.", model=dialect.model, attended=False, auto="all")
+            task = await stack.enter_async_context(creating)
             for more in ("", "Read on, please."):
                 if more:
                     await task.condense("the files")
@@ -210,3 +235,4 @@ async def test_the_prompt_that_is_shown_is_what_was_sent_after_condensing_and_an
                 assert_is_what_was_sent(prompt_record(found), dialect, server.requests[-1].body)
             facts = {type(each).__name__ for each in await stored(task)}
             assert {"ModeSwitched", "HistoryCondensed"} <= facts
+            assert "Files were read." in json.dumps(server.requests[-1].body)
