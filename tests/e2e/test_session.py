@@ -290,6 +290,25 @@ def test_a_command_that_was_tried_and_kept_reads_as_done(project: Path, require:
     assert "They kept its changes" in str(outcome["content"]) and "made it" in str(outcome["content"])
 
 
+def test_what_of_a_trial_could_not_be_kept_is_said_before_the_task_goes_on(
+    project: Path, require: Callable[[str], None]
+) -> None:
+    """P9: somebody else changed a file meanwhile."""
+    require("bwrap")
+    (project / "b.txt").write_text("two\n")
+    with session(project, turn("", command("echo more >>b.txt; touch c.txt")), done()) as tmux:
+        tmux.question("t try")
+        tmux.type("t")
+        tmux.until("On the copy: exit code 0", "keep these changes")
+        (project / "b.txt").write_text("mine\n")
+        tmux.type("k")
+        seen = tmux.until("→ kept", "✓ Done")
+        assert seen.index("→ kept: files: 1 added, 1 changed, without the following") < seen.index("not kept: ")
+        assert seen.index("not kept: ") < seen.index("✓ Ran")
+        tmux.leave()
+    assert (project / "b.txt").read_text() == "mine\n" and (project / "c.txt").exists()
+
+
 def test_without_overlays_there_is_no_key_to_try_a_command_and_the_doctor_says_why(
     project: Path, tmp_path: Path
 ) -> None:

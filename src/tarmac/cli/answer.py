@@ -42,8 +42,8 @@ class OwnTrials:
     async def try_command(self, question: QuestionId) -> TrialReport:
         return await self._trials.run(self._task, question)
 
-    async def keep_trial(self, question: QuestionId) -> list[str]:
-        return await self._trials.keep(self._task, question, by="cli")
+    async def keep_trial(self, question: QuestionId, kept: Callable[[list[str]], object]) -> None:
+        await self._trials.keep(self._task, question, by="cli", kept=kept)
 
     async def discard_trial(self, question: QuestionId) -> None:
         await self._trials.discard(question)
@@ -56,6 +56,13 @@ async def try_it(
     trials = task if isinstance(task, JoinedTask) else OwnTrials(task)
     asker.print(asker.look.paint("2", f"  {CONTAINS} At most {LONGEST:g} s."))
     kept = False
+
+    def told(failed: list[str]) -> None:
+        but = ", without the following. `/undo` reverts what was kept." if failed else ". `/undo` reverts them."
+        asker.print(f"  → kept: {_count(report)}{but}")
+        for each in failed:
+            asker.print(asker.look.paint("31", f"  not kept: {one_line(each)}"))
+
     try:
         report = await trials.try_command(asked.question)
         asker.print("\n".join(_lines(asker.look, report)))
@@ -64,9 +71,8 @@ async def try_it(
         if line not in ("k", "keep"):
             asker.print("  → discarded: nothing was changed")
             return
-        asker.print(f"  → kept: {_count(report)}. `/undo` reverts them.")  # before the task goes on
         sent(True)
-        failed = await trials.keep_trial(asked.question)
+        await trials.keep_trial(asked.question, told)
         kept = True
     except (TarmacError, OSError) as error:
         asker.print(asker.look.paint("31", f"  {one_line(str(error))}"))
@@ -75,8 +81,6 @@ async def try_it(
         sent(False)
         if not kept:
             await _discard(trials, asked.question)
-    for each in failed:
-        asker.print(asker.look.paint("31", f"  not kept: {one_line(each)}"))
 
 
 async def _discard(trials: OwnTrials | JoinedTask, question: QuestionId) -> None:

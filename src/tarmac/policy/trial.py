@@ -121,7 +121,8 @@ def try_command(
             output, exit_code = _run(_on_a_copy(wrapped.argv, root, folder), cwd, env, folder / "output", limit)
         finally:
             wrapped.close()
-        changes = tuple(_without_touched_index(_changes(folder / "upper", root)))
+        found = _without_touched_index(_changes(folder / "upper", root))
+        changes = tuple(sorted(found, key=lambda each: each.path))
         return Trial(command, root, output, exit_code, changes, folder)
     except BaseException:
         _remove_copy(folder)

@@ -266,9 +266,9 @@ class JoinedTask:
         """Run the command of a question on a copy, where the task is open."""
         return _trial(await self.request("try", question=question, timeout=TO_TRY))
 
-    async def keep_trial(self, question: QuestionId) -> list[str]:
-        """Make the changes of the trial, which answers the question; what could not be changed."""
-        return [str(each) for each in (await self.request("keep", question=question, timeout=TO_TRY))["failed"]]
+    async def keep_trial(self, question: QuestionId, kept: Callable[[list[str]], object]) -> None:
+        """Make the changes of the trial, which answers the question. `kept` hears what could not be changed."""
+        kept([str(each) for each in (await self.request("keep", question=question, timeout=TO_TRY))["failed"]])
 
     async def discard_trial(self, question: QuestionId) -> None:
         await self.request("discard", question=question)

@@ -4,6 +4,7 @@ Trials.run(task, question) → TrialReport, shown to the person → keep(questio
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -123,13 +124,19 @@ class Trials:
         self._made[question] = trial
         return await asyncio.to_thread(TrialReport.of, trial)
 
-    async def keep(self, task: "Task", question: QuestionId, *, by: str) -> list[str]:
-        """Make the changes of the trial, and answer the question so; what could not be changed."""
+    async def keep(
+        self, task: "Task", question: QuestionId, *, by: str, kept: Callable[[list[str]], object] = len
+    ) -> list[str]:
+        """Make the changes of the trial, and answer the question so; what could not be changed.
+
+        `kept` hears of that before the task goes on.
+        """
         trial = self._made.get(question)
         if trial is None or question not in {each.question for each in task.questions}:
             raise BadRequest("there is no trial to keep", hint="try the command first")
         try:
             answer, failed = await keep(task, trial)
+            kept(failed)
             await task.answer(question, Answer(answer.kind, text=answer.text, by=by))
         finally:
             await self.discard(question)
