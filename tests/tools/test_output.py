@@ -10,7 +10,8 @@ from tests.tools.workshop import Workshop, text_of
 
 from tarmac.tasks.views.model_history import text_size
 from tarmac.tools.output import brief, understand
-from tarmac.tools.output.parsers import diff_stat, file_listing, git_log, git_status, parse_problems, parse_tests
+from tarmac.tools.output.parsers import diff_stat, file_listing, git_log, git_status, parse_problems
+from tarmac.tools.output.test_runs import parse_tests
 from tarmac.tools.output.values import FailedTest, GitStatus, ListedFile, TestRun
 from tarmac.vt.text import clean
 
@@ -51,7 +52,7 @@ def test_pytest_without_tracebacks_and_with_a_file_that_can_not_be_read() -> Non
     (broken,) = run_of("pytest-collect").failures
     assert (broken.name, broken.place, broken.text) == (
         "broken.py",
-        "/src/py/broken.py:1",
+        "broken.py:1",
         "SyntaxError: invalid syntax",
     )
     assert run_of("pytest-passed").summary == "pytest: 1 passed"
@@ -102,6 +103,153 @@ def test_no_failure_is_lost_and_none_is_invented(name: str) -> None:
     assert not any("fake" in each for each in words)
 
 
+NASTY = [  # of the same tests, with other options
+    "test_nasty.py::test_bad test_nasty.py:14",
+    "test_nasty.py::test_in_helper test_nasty.py:5",
+    "test_nasty.py::test_xp test_nasty.py",
+    "test_nasty.py::TestCase::test_lists test_nasty.py:62",
+    "test_nasty.py::TestCase::test_raises test_nasty.py:70",
+    "test_nasty.py::TestCase::test_sub (i=0) test_nasty.py:67",
+    "test_nasty.py::TestCase::test_sub (i=2) test_nasty.py:67",
+    "test_nasty.py::test_setup test_nasty.py:28",
+]
+
+
+@pytest.mark.parametrize("name", ["pytest-native", "pytest-xdist-native", "pytest-qq"])
+def test_every_way_of_pytest_tells_the_same_failures(name: str) -> None:
+    """T29: a frame of unittest is never the place, and a traceback is told once."""
+    found = understand("pytest", recorded(name), 1)
+    assert sorted(f"{e.name} {e.place}".replace("'", "") for e in run_of(name).failures) == sorted(NASTY)
+    assert found.problems == ()
+    assert all(each.text for each in found.rows)
+
+
+@pytest.mark.parametrize("name", ["pytest-line", "pytest-xdist-line", "pytest-tb-no"])
+def test_pytest_without_reports_keeps_each_name(name: str) -> None:
+    """T29: a line number is given where the output has it."""
+    run = run_of(name)
+    assert sorted(e.name.replace("'", "") for e in run.failures) == sorted(e.rpartition(" ")[0] for e in NASTY)
+    known = {each.name.partition("::")[2]: each.line for each in run.failures if each.line}
+    assert known == ({} if name == "pytest-tb-no" else {"test_bad": 14, "test_in_helper": 5})
+
+
+def test_pytest_that_names_nothing_says_how_many_failed_and_where() -> None:
+    """T29: also the wrong path of a run without tests is a failure."""
+    run = run_of("pytest-line-rN")
+    assert (len(run.failures), run.failed) == (8, 8)
+    assert not any("fake" in each.name for each in run.failures)
+    assert [each.place for each in run.failures[1:3]] == ["/src/py/test_nasty.py:14", "/src/py/test_nasty.py:5"]
+    assert run.failures[-1].text.startswith("1 failed of which the output has no name")
+    assert [each.text for each in run_of("pytest-wrong-path").failures] == ["file or directory not found: nosuch.py"]
+
+
+NODE = "broken.test.mjs sum throws hash rejects negative timeout never hooks child thrown"
+MOCHA = "sum obj rejects thrown negative timeout throws never"
+
+
+@pytest.mark.parametrize(
+    ("name", "summary", "names"),
+    [
+        ("node-tap", "TAP: 11 failed, 2 passed, 2 skipped", NODE),
+        ("node-spec", "node --test: 11 failed, 2 passed, 2 skipped", NODE),
+        ("node-colours", "node --test: 11 failed, 2 passed, 2 skipped", NODE),
+        (
+            "node-dot",
+            "node --test: 14 failed",
+            NODE.replace("never", "deep cart never").replace("child", "child parent"),
+        ),
+        ("mocha", "mocha: 8 failed, 2 passed, 2 skipped", MOCHA),
+        ("mocha-dot", "mocha: 8 failed, 2 passed, 2 skipped", MOCHA),
+        ("mocha-colours", "mocha: 8 failed, 2 passed, 2 skipped", MOCHA),
+        ("mocha-tap", "TAP: 8 failed, 2 passed, 2 skipped", MOCHA),
+        ("prove", "prove: 6 failed, 5 passed", "sum a.t:4 deep b inner b.t"),
+        ("prove-verbose", "prove: 6 failed, 5 passed", "sum a.t:4 deep b inner b.t"),
+        ("perl-tap", "TAP: 5 failed, 2 passed, 2 skipped", "sum 3 deep b inner"),
+    ],
+)
+def test_node_mocha_and_tap_tell_every_failure(name: str, summary: str, names: str) -> None:
+    """T29: what a test printed is no failure, and a test that is still to do is none."""
+    run = run_of(name)
+    assert run.summary == summary
+    last = [re.split(r"[ />]", each.name)[-1].strip('"') for each in run.failures]
+    assert " ".join(last) == names
+
+
+def test_node_and_mocha_tell_the_place_in_the_test() -> None:
+    """T29."""
+    places = {each.name: each.place.rpartition("/")[2] for each in run_of("node-spec").failures}
+    assert (places["sum"], places["throws"], places["timeout"]) == (
+        "shop.test.mjs:11",
+        "shop.test.mjs:5",
+        "shop.test.mjs:24",
+    )
+    mocha = {each.name: (each.place, each.text) for each in run_of("mocha").failures}
+    assert mocha["cart > deep > throws"] == ("t/mocha.spec.cjs:2", "RangeError: bad 3")
+    wanted = "AssertionError [ERR_ASSERTION]: Expected values to be strictly equal: 2 !== 3"
+    assert mocha["sum"] == ("t/mocha.spec.cjs:4", wanted)
+
+
+RUNS = [each.stem for each in sorted(RECORDED.glob("*.txt")) if parse_tests(clean(each.read_bytes()))]
+
+
+@pytest.mark.parametrize("first", RUNS)
+def test_two_runs_in_one_output_lose_nothing(first: str) -> None:
+    """T29: as in `pytest a; pytest b`."""
+    for second in RUNS:
+        both = parse_tests(f"{recorded(first)}\n{recorded(second)}")
+        assert both is not None
+        names = {each.name for each in both.failures}
+        for alone in (first, second):
+            assert {each.name for each in run_of(alone).failures} <= names, f"{first} and {second} lose some of {alone}"
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.sampled_from(sorted(each.stem for each in RECORDED.glob("*.txt"))),
+    st.lists(st.tuples(st.integers(0, 500), st.integers(-3, 500)), max_size=6),
+)
+def test_a_mangled_output_breaks_no_parser(name: str, cuts: list[tuple[int, int]]) -> None:
+    """T29: lines left out, doubled, moved or cut in the middle."""
+    lines = recorded(name).splitlines(keepends=True)
+    for at, to in cuts:
+        at %= len(lines) or 1
+        match to:
+            case -3:
+                lines[at:] = lines[at + 1 :]
+            case -2:
+                lines.insert(at, lines[at] if lines else "")
+            case -1:
+                lines = lines[at:]
+            case _:
+                lines[at : at + 1] = [each[: to % 80] for each in lines[at : at + 1]] + lines[to : to + 3]
+    found = understand("./check", "".join(lines), 1)
+    assert found.summary
+    assert brief(found).startswith(found.summary)
+
+
+def test_json_that_is_broken_deep_or_huge_is_read_past() -> None:
+    """T29."""
+    row = '{"file": "a.py", "line": 3, "column": 0, "message": "bad", "severity": "error", "code": "misc"}'
+    for before in ("[INFO] x\n" * 500, "[" * 99 + "\n", "{" + "\n", '{"a": ["\n'):
+        assert [each.place for each in parse_problems(f"{before}{row}\n")] == ["a.py:3:1"]
+    for odd in (
+        "[" * 100_000,
+        f"[{'9' * 10_000}]",
+        "[" * 3_000 + "]" * 3_000,
+        '[{"file": 1, "filename": null}, 3, "x"]',
+    ):
+        assert parse_problems(odd) == ()
+
+
+def test_a_very_long_line_does_not_hide_a_failure() -> None:
+    """T29: the message of `pytest -vv` is one line, and so is one of a template in C++."""
+    run = parse_tests(f"FAILED a.py::test_one - assert '{'x' * 9_000}' == ''\n1 failed in 0.10s\n")
+    assert run is not None
+    assert [each.name for each in run.failures] == ["a.py::test_one"]
+    (problem,) = parse_problems(f"a.cpp:3:4: error: no match for '{'map<' * 2_000}'\n")
+    assert problem.place == "a.cpp:3:4"
+
+
 def test_tests_of_the_same_name_keep_their_places() -> None:
     """T29."""
     assert [(each.name, each.place, each.text) for each in run_of("pytest-two-files").failures] == [
@@ -126,6 +274,13 @@ def test_tests_of_the_same_name_keep_their_places() -> None:
         ("gcc-ld", ("/tmp/ccxiSOqd.o", "error", ""), 2),
         ("tsc-no-file", ("tsc", "error", "TS6053"), 1),
         ("cargo-short", ("src/lib.rs:17:5", "error", "E0432"), 3),
+        ("ruff-github", ("broken.py:1:12", "error", "invalid-syntax"), 8),
+        ("ruff-grouped", ("broken.py:1:12", "error", "invalid-syntax"), 8),
+        ("ruff-pylint", ("broken.py:1", "error", "invalid-syntax"), 8),
+        ("ruff-json", ("/src/py/broken.py:1:12", "error", "invalid-syntax"), 8),
+        ("ruff-json-lines", ("/src/py/broken.py:1:12", "error", "invalid-syntax"), 8),
+        ("mypy-json", ("lint.py:11:12", "error", "return-value"), 2),
+        ("eslint-json", ("/src/js/lint.js:1:7", "warning", "no-unused-vars"), 5),
         ("eslint", ("/src/js/lint.js:1:5", "error", "no-unused-vars"), 4),
     ],
 )

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from tarmac.tools.output.parsers import diff_stat, file_listing, git_log, git_status, parse_problems, parse_tests
+from tarmac.tools.output.parsers import diff_stat, file_listing, git_log, git_status, parse_problems
+from tarmac.tools.output.test_runs import parse_tests
 from tarmac.tools.output.values import Facts, FailedTest, Hint, Problem, TestRun
 
 LONGEST_SUMMARY: Final = 200
@@ -55,13 +56,17 @@ def understand(command: str, text: str, exit_code: int | None) -> Understanding:
         return Understanding(summary=_one_line(_plain(text, exit_code)), hints=found)
     tests, problems = parse_tests(text), parse_problems(text)
     if tests:  # a traceback of a failed test is not another problem, nor is what a passed test printed
-        known = {(each.path, each.line) for each in tests.failures}
-        problems = tuple(each for each in problems if exit_code and (each.path, each.line) not in known)
+        problems = tuple(each for each in problems if exit_code and not any(_same(each, one) for one in tests.failures))
     lines = [tests.summary] if tests else []
     if problems:
         lines.append(_counted(problems))
     summary = "; ".join(lines) or _plain(text, exit_code)
     return Understanding(summary=_one_line(summary), tests=tests, problems=problems, hints=found)
+
+
+def _same(problem: Problem, failure: FailedTest) -> bool:
+    """Whether both tell of one line. A traceback has the absolute path."""
+    return problem.line == failure.line and f"/{problem.path}".endswith(f"/{failure.path}")
 
 
 def brief(understanding: Understanding, *, most: int = 4_500) -> str:

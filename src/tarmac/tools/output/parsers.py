@@ -1,19 +1,16 @@
-"""Read what known programs print.
+"""Read what compilers, linters and listings print.
 
-parse_tests      test runners: pytest, unittest, jest, vitest, cargo test, go test
-parse_problems   compilers and linters: gcc, clang, javac, go, tsc, rustc, ruff, mypy, eslint, Python
+parse_problems   gcc, clang, javac, go, tsc, rustc, ruff, mypy, pylint, eslint, pyright, Python
 file_listing, git_status, git_log, diff_stat    listings: ls, git
 """
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Final
 
 from tarmac.tools.output.values import (
-    LONGEST_LINE,
     DiffStat,
-    FailedTest,
     GitCommit,
     GitLog,
     GitStatus,
@@ -21,393 +18,33 @@ from tarmac.tools.output.values import (
     ListedFiles,
     Problem,
     Severity,
-    TestRun,
+    whole_lines,
 )
 
-LONGEST_TEXT: Final = 300  # characters of a failure's message
-_COUNT = re.compile(r"(\d+) ([a-z]+)")
-_PYTEST_END = re.compile(
-    r"(?:=+ )?((?:\d+ (?:failed|passed|errors?|skipped|xfailed|xpassed|deselected|warnings?|rerun|subtests [a-z]+)"
-    r"(?:, )?)+|no tests ran) in [\d.]+s\b.*"
-)
-_PYTEST_SUMMARY = re.compile(r"(?:(FAILED|ERROR)|SUBFAIL(?:ED)?((?:\[.*?\])?(?: ?\(.*?\))?)) (\S.*)")
-_PYTEST_PART = re.compile(r"=+ (ERRORS|FAILURES|X?PASSES|XFAILURES|warnings summary.*|short test summary info) =+")
-_PYTEST_HEAD = re.compile(r"_{3,} (\S.*?) _{3,}")
-_PYTEST_PLACE = re.compile(r"([^\s:][^:]*):(\d+): ?(.*)")
-_PYTEST_SYNTAX = re.compile(r'E\s+File "(.+)", line (\d+)')
-_UNITTEST_HEAD = re.compile(r"(?:FAIL|ERROR): (\S+)(?: \(([^()\s]+)\))?(?: ([\[(].*))?")
-_UNITTEST_END = re.compile(r"(?:FAILED|OK)(?: \((.*)\))?")
-_TRACEBACK_PLACE = re.compile(r'\s*File "(.+)", line (\d+)')
-_JEST_HEAD = re.compile(r" {0,3}● (?!Console$)(\S.*)")
-_JEST_PART = re.compile(r" ?(?:FAIL +(\S.*)|PASS |Test Suites:|Summary of all failing tests)")  # a space: in colours
-_JEST_TESTS = re.compile(r"Tests:\s+(\d.*)")
-_STACK_PLACE = re.compile(r"\s+at (?:.*\()?(?:file://)?([^\s()]+?):(\d+):\d+\)?")
-_VITEST_HEAD = re.compile(r"\s*FAIL\s+(\S.*)|⎯+ (Unhandled (?:Rejection|Exception|Error)) ⎯+")
-_VITEST_PART = re.compile(r"⎯+ (?:Failed (?:Suites|Tests) \d+|Unhandled Errors) ⎯+")
-_VITEST_PLACE = re.compile(r"\s*❯ (?:.*\s)?(\S+?):(\d+):\d+")
-_VITEST_TESTS = re.compile(r"\s*Tests\s+(\d.*)")
-_CARGO_TEST = re.compile(r"test (\S.*?)(?: - should panic)? \.\.\. (ok|FAILED|ignored)\b.*")
-_CARGO_HEAD = re.compile(r"---- (\S.*?) (?:stdout|stderr) ----")
-_CARGO_PANIC = re.compile(r"thread '?(.*?)'?(?: \(\d+\))? panicked at (?:'(.*)', )?(\S+?):(\d+):\d+:?")
-_CARGO_END = re.compile(r"test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored.*")
-_GO_TEST = re.compile(r"\s*--- (FAIL|PASS|SKIP): (\S+) \(.*")
-_GO_RUN = re.compile(r"=== (?:RUN|CONT|NAME)\s+(\S+)")
-_GO_PLACE = re.compile(r"\s+(\S+\.go):(\d+): ?(.*)")
-_GO_PACKAGE = re.compile(r"(FAIL|ok  )\s+(\S+)(?:\s+(.*))?")
-
-
-def parse_tests(text: str) -> TestRun | None:
-    """The result of the test runner that printed `text`, if one did. Several runs become one."""
-    runs = [run for parser in PARSERS if (run := parser(text)) is not None]
-    if len(runs) < 2:
-        return runs[0] if runs else None
-    return TestRun(
-        runner=", ".join(run.runner for run in runs),
-        failures=tuple(each for run in runs for each in run.failures),
-        passed=sum(run.passed for run in runs),
-        failed=sum(max(run.failed, len(run.failures)) for run in runs),
-        skipped=sum(run.skipped for run in runs),
-    )
-
-
-def _lines(text: str) -> list[str]:
-    return [each for each in text.splitlines() if len(each) <= LONGEST_LINE]
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
-
-
-def _unique(failures: Iterable[FailedTest]) -> tuple[FailedTest, ...]:
-    return tuple(dict.fromkeys(failures))
-
-
-def _sections(lines: Iterable[str], head: re.Pattern[str]) -> Iterator[tuple[str, list[str]]]:
-    """The parts of a report that begin with a head line: its first group, and the lines after it."""
-    name, body = "", list[str]()
-    for line in lines:
-        if match := head.fullmatch(line):
-            if name:
-                yield name, body
-            name, body = next(each for each in match.groups() if each), []
-        elif name:
-            body.append(line)
-    if name:
-        yield name, body
-
-
-def pytest_run(text: str) -> TestRun | None:
-    """pytest, with any `--tb` and with or without `-v`."""
-    lines = _lines(text)
-    ends = [match for line in lines if (match := _PYTEST_END.fullmatch(line))]
-    if not ends:
-        return None
-    counts = {word.rstrip("s"): int(count) for count, word in _COUNT.findall(ends[-1][1])}
-    reports, rows = _pytest_reports(lines)
-    failures: dict[str, FailedTest] = {}
-    for match in filter(None, map(_PYTEST_SUMMARY.fullmatch, rows)):
-        kind, more = match[1] or "FAILED", match[2] or ""
-        name, text = _pytest_name(match[3], {each for known, each in reports if known == kind}, more)
-        path, _, rest = name.partition("::")
-        found = reports.get((kind, _pytest_test(rest, more) or path))
-        known = found.pop(0) if found else FailedTest(name=name)
-        shown = f"{name} {more.strip()}" if more else name
-        failures[shown] = FailedTest(
-            name=shown, path=known.path or path, line=known.line, text=known.text or _short(text)
-        )
-    left = [each for found in reports.values() for each in found]  # of which no row tells, as with `-rN`
-    failed = counts.get("failed", 0) + counts.get("error", 0)
-    skipped = counts.get("skipped", 0) + counts.get("xfailed", 0)
-    return TestRun(
-        runner="pytest",
-        failures=(*failures.values(), *left),
-        passed=counts.get("passed", 0),
-        failed=failed,
-        skipped=skipped,
-    )
-
-
-def _pytest_reports(lines: list[str]) -> tuple[dict[tuple[str, str], list[FailedTest]], list[str]]:
-    """The reports of failures, by kind and test in their order, and the rows of the summary.
-
-    A report has what the test printed, which may look like a row. So rows stand after the head of the summary or, where
-    that was cut off, after the last report.
-    """
-    reports: dict[tuple[str, str], list[FailedTest]] = {}
-    part, name, body, rows = "", "", list[str](), list[str]()
-
-    def close() -> None:
-        if name and part in ("", "ERRORS", "FAILURES"):
-            kind = "ERROR" if name.startswith("ERROR ") else "FAILED"
-            found = _pytest_failure(name, body)
-            reports.setdefault((kind, found.name), []).append(found)
-
-    for line in lines:
-        if match := _PYTEST_PART.fullmatch(line):
-            close()
-            part, name, rows = match[1], "", []
-        elif part != "short test summary info" and (match := _PYTEST_HEAD.fullmatch(line)):
-            close()
-            name, body = match[1], []
-        elif name:
-            body.append(line)
-        else:
-            rows.append(line)
-    close()
-    return reports, rows
-
-
-def _pytest_name(row: str, known: set[str], more: str) -> tuple[str, str]:
-    """The test and the message of a row. Both may have a ` - `: the test is one that is known, or has its brackets."""
-    cuts = [match.start() for match in re.finditer(" - ", row)]
-    names = [row[:at] for at in cuts]
-    for name in names:
-        path, _, rest = name.partition("::")
-        if (_pytest_test(rest, more) or path) in known:
-            return name, row[len(name) + 3 :]
-    whole = next((each for each in names if each.count("[") <= each.count("]")), row)
-    return whole, row[len(whole) + 3 :]
-
-
-def _pytest_test(name: str, more: str) -> str:
-    """`TestA::test_b[c::d]` as the head of its report has it."""
-    base, bracket, values = name.partition("[")
-    return f"{base.replace('::', '.')}{bracket}{values}{f' {more.strip()}' if more else ''}"
-
-
-def _pytest_key(head: str) -> str:
-    """`ERROR at setup of test_x` → `test_x`; `ERROR collecting a.py` → `a.py`."""
-    return re.sub(r"\AERROR (?:at \w+ of|collecting) ", "", head)
-
-
-def _pytest_failure(name: str, body: list[str]) -> FailedTest:
-    messages = [line[1:].strip() for line in body if line.startswith("E ")]
-    errors = [each for each in messages if re.match(r"[A-Za-z_.]+(?:Error|Exception|Exit|Interrupt|Warning)\b", each)]
-    places = [match for line in body if (match := _PYTEST_PLACE.fullmatch(line))]
-    own = [match for match in places if not match[1].startswith(("/", "<"))]
-    own = own or [match for line in body if (match := _PYTEST_SYNTAX.fullmatch(line))] or places
-    if not own and body[:1] == ["Traceback (most recent call last):"]:  # --tb=native
-        return replace(_traceback_failure(_pytest_key(name), body), text="")  # the summary has it
-    shown = (errors or messages or [""])[0]
-    return FailedTest(
-        name=_pytest_key(name),
-        path=own[-1][1] if own else "",
-        line=int(own[-1][2]) if own else 0,
-        text=_short(shown),
-    )
-
-
-def unittest_run(text: str) -> TestRun | None:
-    """Python's unittest, and Django's runner, which prints the same."""
-    ran = re.search(r"^Ran (\d+) tests? in ", text, re.MULTILINE)
-    if ran is None:
-        return None
-    counts: dict[str, int] = {}
-    failures: list[FailedTest] = []
-    for line in _lines(text[ran.end() :]):
-        if match := _UNITTEST_END.fullmatch(line):
-            counts = {name.strip(): int(count) for name, count in re.findall(r"([a-z ]+)=(\d+)", match[1] or "")}
-    head, body = "", list[str]()
-    for line in [*_lines(text[: ran.start()]), "=" * 70]:
-        if match := _UNITTEST_HEAD.fullmatch(line):
-            head, body = match[2] if match[2] and "." in match[2] else match[1], []
-            head += f" {match[3]}" if match[3] else ""  # of a subtest
-        elif line.startswith("=====") and head:
-            failures.append(_traceback_failure(head, body))
-            head = ""
-        elif head:
-            body.append(line)
-    failed = counts.get("failures", 0) + counts.get("errors", 0) + counts.get("unexpected successes", 0)
-    skipped = counts.get("skipped", 0)
-    passed = max(int(ran[1]) - failed - skipped, 0)
-    return TestRun(runner="unittest", failures=_unique(failures), passed=passed, failed=failed, skipped=skipped)
-
-
-def _traceback_failure(name: str, body: list[str]) -> FailedTest:
-    places = [match for line in body if (match := _TRACEBACK_PLACE.match(line))]
-    own = [match for match in places if "/lib/python" not in match[1]] or places
-    texts = [line for line in body if line and not line.startswith((" ", "-", "Traceback "))]
-    return FailedTest(
-        name=name,
-        path=own[-1][1] if own else "",
-        line=int(own[-1][2]) if own else 0,
-        text=_short(texts[0] if texts else ""),
-    )
-
-
-def jest_run(text: str) -> TestRun | None:
-    """jest. A suite that could not run is a failure, too."""
-    totals = [match for line in _lines(text) if (match := _JEST_TESTS.fullmatch(line))]
-    if not totals:
-        return None
-    counts = {word: int(count) for count, word in _COUNT.findall(totals[-1][1])}
-    failures: list[FailedTest] = []
-    suite, head, body = "", "", list[str]()
-
-    def close() -> None:
-        if head:
-            failures.append(_jest_failure(head, body, suite))
-
-    for line in _lines(text):
-        if match := _JEST_PART.match(line):
-            close()
-            suite, head = match[1] or "", ""
-        elif match := _JEST_HEAD.fullmatch(line):
-            close()
-            head, body = match[1], []
-        elif head:
-            body.append(line)
-    close()
-    return TestRun(
-        runner="jest",
-        failures=_unique(failures),
-        passed=counts.get("passed", 0),
-        failed=counts.get("failed", 0),
-        skipped=counts.get("skipped", 0) + counts.get("todo", 0),
-    )
-
-
-def _jest_failure(name: str, body: list[str], suite: str) -> FailedTest:
-    places = [match for line in body if (match := _STACK_PLACE.fullmatch(line))]
-    own = [match for match in places if "node_modules" not in match[1] and not match[1].startswith("node:")]
-    words = [line.strip() for line in body if line.strip() and not re.match(r"\s*(?:at |>?\s*\d* \|)", line)]
-    wanted = [each for each in words[1:] if each.startswith(("Expected", "Received"))]
-    path = suite.split(" (")[0].removeprefix("./")
-    return FailedTest(
-        name=name,
-        path=own[0][1] if own else path,
-        line=int(own[0][2]) if own else 0,
-        text=_short("; ".join([*words[:1], *wanted])),
-    )
-
-
-def vitest_run(text: str) -> TestRun | None:
-    """vitest."""
-    if "Test Files" not in text:
-        return None
-    totals = [match for line in _lines(text) if (match := _VITEST_TESTS.fullmatch(line))]
-    counts = {word: int(count) for count, word in _COUNT.findall(totals[-1][1])} if totals else {}
-    lines = _lines(text)
-    first = next((at for at, line in enumerate(lines) if _VITEST_PART.fullmatch(line)), 0)  # before: what tests printed
-    failures = []
-    for name, body in _sections(lines[first:], _VITEST_HEAD):
-        unhandled = name.startswith("Unhandled")
-        end = next((at for at, line in enumerate(body) if line.startswith("⎯⎯")), len(body))
-        places = [match for line in body[:end] if (match := _VITEST_PLACE.fullmatch(line))]
-        own = [match for match in places if "node_modules" not in match[1]]
-        words = [line.strip() for line in body[:end] if line.strip()]
-        path, line = (own[0][1], int(own[0][2])) if own else ("" if unhandled else name.split(" ")[0], 0)
-        failures.append(FailedTest(name=name, path=path, line=line, text=_short(words[0] if words else "")))
-    failed = counts.get("failed", 0)
-    skipped = counts.get("skipped", 0) + counts.get("todo", 0)
-    return TestRun(
-        runner="vitest", failures=_unique(failures), passed=counts.get("passed", 0), failed=failed, skipped=skipped
-    )
-
-
-def cargo_run(text: str) -> TestRun | None:
-    """cargo test: all crates and the examples in documentation."""
-    totals = [match for line in _lines(text) if (match := _CARGO_END.fullmatch(line))]
-    if not totals:
-        return None
-    failed: dict[str, None] = {}
-    panics: dict[str, FailedTest] = {}  # as they happen, with `--nocapture`
-    lines = _lines(text)
-    told = False  # what failed tests printed, which may look like a result
-    for at, line in enumerate(lines):
-        if line == "failures:" or _CARGO_END.fullmatch(line):
-            told = line == "failures:"
-        elif told:
-            continue
-        elif line.startswith("test ") and (match := _CARGO_TEST.fullmatch(line)) and match[2] == "FAILED":
-            failed[match[1]] = None
-        elif match := _CARGO_PANIC.fullmatch(line):
-            panics.setdefault(match[1], _cargo_failure(match[1], lines[at : at + 4]))
-    details: dict[str, FailedTest] = {name: panics[name] for name in failed if name in panics}
-    for name, body in _sections(lines, _CARGO_HEAD):
-        details[name] = _cargo_failure(name, body)
-    names = dict.fromkeys([*failed, *details])
-    passed, lost, ignored = (sum(int(match[at]) for match in totals) for at in (1, 2, 3))
-    failures = tuple(details.get(name, FailedTest(name=name)) for name in names)
-    return TestRun(runner="cargo test", failures=failures, passed=passed, failed=lost, skipped=ignored)
-
-
-def _cargo_failure(name: str, body: list[str]) -> FailedTest:
-    for at, line in enumerate(body):
-        if match := _CARGO_PANIC.fullmatch(line):
-            after = [each.strip() for each in body[at + 1 : at + 4] if each.strip()]
-            values = [each for each in after[1:] if each.startswith(("left:", "right:"))]
-            shown = match[2] or "; ".join([*after[:1], *values])
-            return FailedTest(name=name, path=match[3], line=int(match[4]), text=_short(shown))
-    words = [each.strip() for each in body if each.strip()]
-    return FailedTest(name=name, text=_short(words[0] if words else ""))
-
-
-def go_run(text: str) -> TestRun | None:
-    """go test. A test that failed only because of its subtests is left out; a package that could not run is not."""
-    states: dict[str, str] = {}
-    places: dict[str, tuple[str, int, str]] = {}
-    packages: list[tuple[str, bool, str]] = []
-    inside: list[str] = []  # tests that failed in the package that is being reported
-    current, panic = "", ""
-    for line in _lines(text):
-        if match := _GO_TEST.fullmatch(line):
-            current = match[2]
-            states[current] = match[1]
-            inside += [current] * (match[1] == "FAIL")
-        elif match := _GO_RUN.fullmatch(line):
-            current = match[1]
-        elif match := _GO_PLACE.fullmatch(line):
-            places.setdefault(current, (match[1], int(match[2]), match[3]))
-        elif line.startswith("panic: "):
-            panic = panic or line
-        elif (match := _GO_PACKAGE.fullmatch(line)) and (match[3] or match[1] == "ok  "):
-            bad = match[1] == "FAIL"
-            packages.append((match[2], bad and not inside, panic or match[3] or ""))
-            inside, panic = [], ""
-    if not states and not packages:
-        return None
-    failed = [name for name, state in states.items() if state == "FAIL"]
-    leaves = [name for name in failed if name in places or not any(other.startswith(f"{name}/") for other in failed)]
-    failures = [FailedTest(name=name) if name not in places else _go_failure(name, places[name]) for name in leaves]
-    failures += [FailedTest(name=name, text=_short(why)) for name, alone, why in packages if alone]
-    count = {state: sum(each == state for each in states.values()) for state in ("PASS", "SKIP")}
-    return TestRun(
-        runner="go test",
-        failures=tuple(failures),
-        passed=count["PASS"] or sum(not alone for _, alone, _ in packages) if not failures else count["PASS"],
-        failed=len(failures),
-        skipped=count["SKIP"],
-    )
-
-
-def _go_failure(name: str, place: tuple[str, int, str]) -> FailedTest:
-    return FailedTest(name=name, path=place[0], line=place[1], text=_short(place[2]))
-
-
-PARSERS: Final[tuple[Callable[[str], TestRun | None], ...]] = (
-    pytest_run,
-    unittest_run,
-    jest_run,
-    vitest_run,
-    cargo_run,
-    go_run,
-)
-
-
-_SEVERITIES: dict[str, Severity] = {"error": "error", "fatal error": "error", "warning": "warning", "note": "note"}
+_SEVERITIES: dict[str, Severity] = {
+    "error": "error",
+    "fatal error": "error",
+    "warning": "warning",
+    "note": "note",
+    "notice": "note",
+}
 _PATH = r"((?:[A-Za-z]:)?[^\s:()][^:()]*)"
 _GCC = re.compile(rf"{_PATH}:(\d+)(?::(\d+))?:(?:\d+:)* (fatal error|error|warning|note)(?:\[(\w+)\])?: (.*)")
 _CODE = re.compile(r"(.*?)\s+\[(-W[\w=+-]+|[a-z][a-z0-9-]+)\]")
-_RUFF = re.compile(rf"{_PATH}:(\d+):(\d+): ([A-Z]+\d+|invalid-syntax:) (?:\[\*\] )?(.*)")
+_RULE = r"([A-Z]+\d+|invalid-syntax):? (?:\[\*\] )?(.*)"
+_RUFF = re.compile(rf"{_PATH}:(\d+):(\d+): {_RULE}")  # as flake8 and pylint
+_RUFF_PYLINT = re.compile(rf"{_PATH}:(\d+): \[([A-Z]+\d+|[a-z-]+)[^\]]*\] (.*)")
+_RUFF_GROUPED = re.compile(rf"\s+(\d+):(\d+)\s+{_RULE}")
+_GITHUB = re.compile(r"::(error|warning|notice) ([^:].*?)::(.*)")
+_GITHUB_FIELD = re.compile(r"(file|line|col|title)=([^,]*)")
 _GO = re.compile(r"(?:vet: )?((?:\./|\.\./)*[^\s:]+\.go):(\d+):(\d+): (.*)")
 _TSC = re.compile(r"(\S[^()]*)\((\d+),(\d+)\): (error|warning) (TS\d+): (.*)")
 _TSC_PRETTY = re.compile(rf"{_PATH}:(\d+):(\d+) - (error|warning) (TS\d+): (.*)")
 _ARROW = re.compile(r"\s*--> (\S.*?):(\d+):(\d+)")
 _RUSTC = re.compile(r"(error|warning)(?:\[(\w+)\])?: (.*)")
-_RUFF_FULL = re.compile(r"([A-Z]+\d+|invalid-syntax:) (?:\[\*\] )?(.*)")
+_RUFF_FULL = re.compile(_RULE)
 _ESLINT = re.compile(r"\s+(\d+):(\d+)\s+(error|warning)\s+(\S.*?)(?:\s{2,}(\S+))?\s*")
-_ESLINT_PATH = re.compile(r"(?:/|\.{0,2}/|[A-Za-z]:\\)?[^\s:].*\.[A-Za-z]{1,5}")
+_HEADING = re.compile(r"((?:/|\.{0,2}/|[A-Za-z]:\\)?[^\s:].*\.[A-Za-z]{1,5}):?")
 _LINKER = re.compile(
     r"(?:\S*ld: )?(\S+?):\(\.[\w.+]+(?:\+0x[0-9a-f]+)?\): ((?:undefined reference to|multiple definition of) .*)"
 )
@@ -419,36 +56,40 @@ _EXCEPTION = re.compile(r"(?:[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Wa
 
 def parse_problems(text: str) -> tuple[Problem, ...]:
     """Every error and warning, once, in the order of the text; notes are left out."""
-    return tuple(dict.fromkeys(each for each in _problems(text) if each.severity != "note"))
+    found = [*_problems(text), *_json_problems(text)]
+    return tuple(dict.fromkeys(each for each in found if each.severity != "note"))
 
 
 def _problems(text: str) -> Iterator[Problem]:
     head: tuple[Severity, str, str] | None = None  # of rustc and ruff, whose place is on a later line
-    file = ""  # of eslint, whose problems stand below it
-    place: tuple[str, int] | None = None  # of a traceback, the innermost
-    for line in text.splitlines():
-        if not line or len(line) > LONGEST_LINE:
+    file = ""  # of eslint and ruff, whose problems stand below it
+    place: tuple[str, int] | None = None  # of a traceback: the innermost in the user's own files
+    for line in whole_lines(text):
+        if not line:
             continue
         if head and (match := _ARROW.fullmatch(line)):
             severity, code, message = head
             yield Problem(match[1], int(match[2]), message, int(match[3]), severity, code)
             head = None
         elif match := _PYTHON.fullmatch(line):
-            place = (match[1], int(match[2]))
+            if place is None or "/lib/python" not in match[1] or "/lib/python" in place[0]:
+                place = (match[1], int(match[2]))
         elif place and not line.startswith(" ") and not line.startswith("Traceback "):
             if _EXCEPTION.fullmatch(line):
                 yield Problem(*place, line)
             place = None
         elif file and (match := _ESLINT.fullmatch(line)):
             yield Problem(file, int(match[1]), match[4], int(match[2]), _SEVERITIES[match[3]], match[5] or "")
+        elif file and (match := _RUFF_GROUPED.fullmatch(line)):
+            yield Problem(file, int(match[1]), match[4], int(match[2]), "error", match[3])
         elif found := _one_line(line):
             yield found
         elif match := _RUSTC.fullmatch(line):
             head = (_SEVERITIES[match[1]], match[2] or "", match[3])
         elif match := _RUFF_FULL.fullmatch(line):
-            head = ("error", match[1].rstrip(":"), match[2])
-        elif _ESLINT_PATH.fullmatch(line):
-            file = line
+            head = ("error", match[1], match[2])
+        elif match := _HEADING.fullmatch(line):
+            file = match[1]
 
 
 def _one_line(line: str) -> Problem | None:
@@ -459,7 +100,10 @@ def _one_line(line: str) -> Problem | None:
             message, code = own[1], own[2]
         return Problem(match[1], int(match[2]), message, int(match[3] or 0), _SEVERITIES[match[4]], code)
     if match := _RUFF.fullmatch(line):
-        return Problem(match[1], int(match[2]), match[5], int(match[3]), "error", match[4].rstrip(":"))
+        severity: Severity = "warning" if re.fullmatch(r"[CRW]\d{4}", match[4]) else "error"  # of pylint
+        return Problem(match[1], int(match[2]), match[5], int(match[3]), severity, match[4])
+    if match := _RUFF_PYLINT.fullmatch(line):
+        return Problem(match[1], int(match[2]), match[4], code=match[3])
     if match := _TSC.fullmatch(line) or _TSC_PRETTY.fullmatch(line):
         return Problem(match[1], int(match[2]), match[6], int(match[3]), _SEVERITIES[match[4]], match[5])
     if match := _GO.fullmatch(line):
@@ -470,7 +114,78 @@ def _one_line(line: str) -> Problem | None:
         return Problem("ld", 0, match[1])
     if match := _TSC_ALONE.fullmatch(line):  # of no file, or of one that is not there
         return Problem("tsc", 0, match[3], severity=_SEVERITIES[match[1]], code=match[2])
+    if match := _GITHUB.fullmatch(line):
+        return _annotation(_SEVERITIES[match[1]], dict(_GITHUB_FIELD.findall(match[2])), match[3])
     return None
+
+
+def _annotation(severity: Severity, fields: dict[str, str], text: str) -> Problem | None:
+    """A problem as a workflow of GitHub reads it. Its text may begin with the place, as in another format."""
+    if "file" not in fields:
+        return None
+    message = text.partition("%0A")[0].replace("%25", "%")
+    if found := _one_line(message):
+        return found
+    line, column = (int(fields.get(each, "")) if fields.get(each, "").isdecimal() else 0 for each in ("line", "col"))
+    return Problem(fields["file"], line, message, column, severity)
+
+
+MOST_READ_AGAIN: Final = 1_000_000  # characters that only looked like JSON
+
+
+def _json_problems(text: str) -> Iterator[Problem]:
+    """Problems in JSON: a whole document, or one in each line."""
+    decoder, end, wasted = json.JSONDecoder(), 0, 0
+    for match in re.finditer(r"^[\[{]", text, re.MULTILINE):
+        if match.start() < end or wasted > MOST_READ_AGAIN:
+            continue
+        try:
+            value, end = decoder.raw_decode(text, match.start())
+        except json.JSONDecodeError as error:
+            wasted += error.pos - match.start()
+            continue
+        except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
+            return
+        for each in value if isinstance(value, list) else [value]:
+            yield from _in_json(each)
+
+
+def _in_json(value: object) -> Iterator[Problem]:
+    """The problems of ruff, mypy, eslint or pyright in a value."""
+    match value:
+        case {"filename": str(path), "location": {"row": int(line), "column": int(column)}, "message": str(said)}:
+            yield Problem(path, line, said, column, "error", _word(value, "code"))
+        case {"file": str(path), "line": int(line), "message": str(said), "severity": str(severity)}:
+            column = _number(value, "column") + 1  # mypy counts from 0 here
+            yield Problem(path, line, said, column, _SEVERITIES.get(severity, "error"), _word(value, "code"))
+        case {"filePath": str(path), "messages": list(messages)}:
+            for each in messages:
+                match each:
+                    case {"message": str(said), "severity": int(level)}:
+                        line, column = _number(each, "line"), _number(each, "column")
+                        kind: Severity = "error" if level == 2 else "warning"
+                        yield Problem(path, line, said, column, kind, _word(each, "ruleId"))
+        case {"generalDiagnostics": list(messages)}:
+            for each in messages:
+                match each:
+                    case {"file": str(path), "message": str(said), "severity": str(severity)}:
+                        match each:
+                            case {"range": {"start": {"line": int(line), "character": int(column)}}}:
+                                line, column = line + 1, column + 1
+                            case _:
+                                line, column = 0, 0
+                        known = _SEVERITIES.get(severity, "note")
+                        yield Problem(path, line, said.partition("\n")[0], column, known, _word(each, "rule"))
+
+
+def _word(value: object, key: str) -> str:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, str) else ""
+
+
+def _number(value: object, key: str) -> int:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, int) else 0
 
 
 _LONG = re.compile(
@@ -491,7 +206,7 @@ _STAT = re.compile(r" (.+?)\s+\|\s+(?:\d+ ?[-+]*|Bin\b.*)")
 def file_listing(text: str) -> ListedFiles | None:
     """What `ls` printed, with or without `-l`."""
     found: list[ListedFile] = []
-    rows = [each for each in _lines(text) if each.strip()]
+    rows = [each for each in whole_lines(text) if each.strip()]
     if any(_LONG.fullmatch(row) for row in rows):
         for row in rows:
             if match := _LONG.fullmatch(row):
@@ -526,7 +241,7 @@ def _size(text: str | None) -> int | None:
 
 def git_status(text: str) -> GitStatus | None:
     """What `git status` printed, long or short."""
-    lines = _lines(text)
+    lines = whole_lines(text)
     if any(each.startswith(("On branch ", "HEAD detached", "Not currently on any branch")) for each in lines):
         return _long_status(lines)
     rows = [each for each in lines if each]
@@ -575,7 +290,7 @@ def _long_status(lines: list[str]) -> GitStatus:
 
 def git_log(text: str) -> GitLog | None:
     """What `git log` printed, in its own format or with `--oneline`."""
-    lines = _lines(text)
+    lines = whole_lines(text)
     if any(_COMMIT.fullmatch(each) for each in lines):
         return _long_log(lines)
     found = [match for each in lines if (match := _ONELINE.fullmatch(each))]
@@ -608,7 +323,7 @@ def _long_log(lines: list[str]) -> GitLog:
 def diff_stat(text: str) -> DiffStat | None:
     """What `git diff --stat` or `--shortstat` printed."""
     files: list[str] = []
-    for row in _lines(text):
+    for row in whole_lines(text):
         if match := _CHANGED.fullmatch(row):
             changed, added, removed = (int(each or 0) for each in match.groups())
             return DiffStat(files=tuple(files), changed=changed, insertions=added, deletions=removed)

@@ -155,3 +155,8 @@ class Hint:
 
     text: str
     command: str = ""
+
+
+def whole_lines(text: str) -> list[str]:
+    """The lines of a text. The end of a very long one is cut off: no message stands there."""
+    return [each[:LONGEST_LINE] for each in text.splitlines()]
