@@ -10,6 +10,7 @@ from tests.tasks.engine import Seen, a_task, an_app, call, check_order, done, me
 
 from tarmac.app import App
 from tarmac.errors import BadRequest
+from tarmac.models.messages import Text
 from tarmac.tasks.context import Ended
 from tarmac.tasks.events import (
     CommandOutput,
@@ -173,6 +174,23 @@ async def test_an_answer_that_is_stopped_keeps_what_had_come(tmp_path: Path) -> 
         await messages_of(task)
         await task.say("Go on.")
         assert (await task.run_until_idle()).why == "completed"
+
+
+async def test_an_answer_that_is_stopped_when_all_of_it_has_come_is_kept(tmp_path: Path) -> None:
+    """S6: also while its price is looked up."""
+    for steps in range(0, 30, 2):
+        async with a_task(tmp_path / "work", turn(text="It is blue."), done(), attended=True) as task:
+            seen = Seen(task)
+
+            def stop(left: int, task: Task = task) -> None:
+                asyncio.get_running_loop().call_soon(stop, left - 1) if left else task.cancel()
+
+            run = asyncio.create_task(task.run_until_idle())
+            await seen.until(lambda each: isinstance(each, TextStreamed) and each.text.endswith("blue."))
+            stop(steps)
+            assert (await run).why in ("interrupted", "idle")
+            (said,) = [each for each in seen.all if isinstance(each, ModelSaid)]
+            assert said.parts == (Text("It is blue."),)
 
 
 async def test_whoever_awaits_a_run_stops_it_by_being_cancelled(tmp_path: Path) -> None:

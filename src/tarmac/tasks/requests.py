@@ -188,13 +188,13 @@ class Requests:
         came, self.repeated = Came(), False
         try:
             answer = await self._stream(request, prompt, came)
+            usage, guess = answer.usage, False
+            if usage == NO_USAGE and came and not self._state.model.info.scripted:  # some servers count nothing
+                usage, guess = estimate(prompt, came, before=self._state.context_tokens, caching=False), True
+            cost = await self._price(usage)
         except asyncio.CancelledError:
             self._stopped(request, prompt, came, began)
             raise
-        usage, guess = answer.usage, False
-        if usage == NO_USAGE and came and not self._state.model.info.scripted:  # some servers count nothing
-            usage, guess = estimate(prompt, came, before=self._state.context_tokens, caching=False), True
-        cost = await self._price(usage)
         event = ModelSaid(
             at=now(),
             request=request,
