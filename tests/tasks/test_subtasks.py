@@ -19,7 +19,7 @@ from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.show.summary import spent
 from tarmac.tasks import events as e
 from tarmac.tasks.limits import Limits, Used
-from tarmac.tasks.log.reader import read_log
+from tarmac.tasks.log.reader import LOG, read_log
 from tarmac.tasks.signals import ProgressMade
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.subtasks import make_worktree, plan_merge, share, unfinished, write_all
@@ -59,7 +59,7 @@ def logs_of(task: Task) -> dict[str, list[e.TaskEvent]]:
     found: dict[str, list[e.TaskEvent]] = {}
     for started in (each for each in read_log(task.log.folder).events if isinstance(each, e.SubtaskStarted)):
         folder = task.log.folder.parent / started.child
-        found |= {started.text: read_log(folder).events} if folder.exists() else {}
+        found |= {started.text: read_log(folder).events} if (folder / LOG).exists() else {}
     return found
 
 
