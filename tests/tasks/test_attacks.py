@@ -11,6 +11,8 @@ from tarmac.errors import BadRequest, StateUnavailable
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.events import (
     RESTING,
+    ModelSaid,
+    ModelTold,
     QuestionAnswered,
     QuestionAsked,
     TaskAborted,
@@ -104,6 +106,18 @@ async def test_stopped_while_its_result_is_written_it_is_completed_and_asks(tmp_
             await task.answer(asked.question, Answer(AnswerKind.MESSAGE, text="And more."))
             assert (await task.run_until_idle()).text == "Second."
         await messages_of(task)
+
+
+async def test_stopped_when_the_whole_answer_is_on_the_screen_it_is_not_interrupted(tmp_path: Path) -> None:
+    """S1: the answer has only to be written to the disk; the model is not told that it was stopped."""
+    async with a_task(tmp_path / "work", turn(text="It is blue."), turn(text="Green."), attended=True) as task:
+        leave = task.subscribe(lambda _, thing: task.cancel() if isinstance(thing, ModelSaid) else None)
+        ended = await task.run_until_idle()
+        leave()
+        assert (ended.why, ended.text) == ("idle", "It is blue.")
+        await task.say("And the other?")
+        assert (await task.run_until_idle()).text == "Green."
+        assert not [each for each in await stored(task) if isinstance(each, ModelTold) and each.about == "resumption"]
 
 
 async def test_what_a_person_answered_before_a_crash_reaches_the_model(tmp_path: Path) -> None:

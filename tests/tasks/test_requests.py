@@ -28,7 +28,7 @@ from tarmac.tasks.events import (
     UserSaid,
 )
 from tarmac.tasks.limits import Limits
-from tarmac.tasks.signals import RetryCounted
+from tarmac.tasks.signals import RetryCounted, TextStreamed
 
 pytestmark = pytest.mark.slow
 
@@ -168,6 +168,17 @@ async def test_words_said_meanwhile_are_queued_and_delivered_after_the_calls(tmp
     assert kinds == [MessageQueued] * 3 + [MessageWithdrawn] + [MessageDelivered] * 2
     words = [part.text for part in messages[2].parts if isinstance(part, Text)]
     assert words[:2] == ["One.", "Three."]
+
+
+async def test_words_said_during_an_answer_in_plain_text_are_answered_next(tmp_path: Path) -> None:
+    """S5: nobody has to say anything more."""
+    turns = turn(text="It is blue. " * 20, pace=0.005), turn(text="Green.")
+    async with a_task(tmp_path / "work", *turns, attended=True) as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda each: isinstance(each, TextStreamed))
+        assert await task.say("And the other?")
+        assert ((await run).text, task.queue) == ("Green.", ())
 
 
 async def test_words_said_before_the_result_keep_the_task_from_being_done(tmp_path: Path) -> None:

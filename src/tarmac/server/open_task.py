@@ -52,8 +52,6 @@ class TaskRunner:
                 self.ended = await self._task.run_until_idle()
             except TarmacError as error:
                 self.ended = Ended("failed", error.what, error.hint)
-            if self._task.queue and self.ended.why in ("idle", "completed"):  # said while it gave its last answer
-                self._go.set()
             self._changed()
 
     async def close(self) -> None:

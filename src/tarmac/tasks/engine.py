@@ -109,7 +109,7 @@ class Engine:
         self._at_work = False  # it has made its first step
         self._stop: Ended | None = None  # why it was stopped
         self._interrupted = False  # the last run ended with a stop
-        self._presented: str | None = None  # the result of this run
+        self._said: Ended | None = None  # how the model ended this run
         self._tables: asyncio.Future[None] | None = None  # the policy's tables, read while the model thinks
         self._priced = ""  # the model whose price is known
         # Its turns
@@ -123,6 +123,11 @@ class Engine:
     @property
     def active(self) -> bool:
         return self._work is not None
+
+    @property
+    def has_words(self) -> bool:
+        """Whether words came with the end of the last run, and nobody stopped it."""
+        return bool(self._queue) and self._stop is not None and self._stop.why in ("idle", "completed")
 
     # The run
 
@@ -150,29 +155,37 @@ class Engine:
         return ended
 
     async def _run(self) -> Ended:
-        state, self._at_work = self._state, True
+        self._at_work = True
         ended = Ended("interrupted")
         try:
             try:
                 ended = self._stop or await self._begin() or await self._turns()
                 while ended.why == "completed" and await self._wanted():  # words that came along with the result
+                    ended = Ended("interrupted")
                     ended = await self._begin() or await self._turns()
                 if self._stop:
                     await asyncio.sleep(0)  # a stop that came with the last step takes effect here
             except asyncio.CancelledError:
                 _uncancel()
                 await self._settle()
-                if self._presented is not None and state.metadata.outcome == "completed":
-                    ended = Ended("completed", self._presented)  # the stop came while the result was written
-                ended = ended if ended.why == "completed" else self._stop or ended
+                if ended.why != "completed":
+                    ended = self._said_already() or self._stop or ended
             self._interrupted = ended.why == "interrupted"
             self._stop = self._stop or ended  # from here on there is nothing to stop
             return await self._finish(self._stop if self._stop.why == "aborted" else ended)
         except StateUnavailable as error:
             return Ended("failed", error.what, error.hint)
 
+    def _said_already(self) -> Ended | None:
+        """How the model had ended the run when the stop came: its result or its answer was being written."""
+        if self._said is None:
+            return None
+        done = not self._queue if self._said.why == "idle" else self._state.metadata.outcome == "completed"
+        return self._said if done else None
+
     async def _begin(self) -> Ended | None:
         """Record that this process runs the task, and find out what became of calls that were cut off."""
+        self._said = None
         state, log, rest = self._state, self._state.context.log, self.rest
         outcome = state.metadata.outcome
         if not await self._wanted():
@@ -238,7 +251,7 @@ class Engine:
             self._surroundings.close()
 
     async def _until_ended(self) -> Ended:
-        state, self._presented = self._state, None
+        state = self._state
         ended = await self._affordable()
         if ended:
             return ended
@@ -333,8 +346,9 @@ class Engine:
         self._nudged, self._mistakes = False, 0
         if not self._state.attended or self._state.metadata.parent:
             return await self._completed(text)
+        self._said = Ended("idle", text)
         await self._state.context.log.commit()
-        return Ended("idle", text)
+        return self._said
 
     def _right_call(self, text: str) -> str:
         """How to make the call that is written in `text`; "" if there is none."""
@@ -366,7 +380,7 @@ class Engine:
     async def _completed(self, result: str) -> Ended:
         state = self._state
         await state.context.log.commit()  # so that the usage includes all answers
-        self._presented = result
+        self._said = Ended("completed", result)
         meta = state.metadata
         self._tell_what_runs()
         tools = tuple(
@@ -376,7 +390,7 @@ class Engine:
             e.TaskCompleted(at=now(), result=result, usage=meta.usage, cost=meta.total_cost, tools=tools)
         )
         state.context.registry.release_for_task(state.context.task)
-        return Ended("completed", result)
+        return self._said
 
     def _tell_what_runs(self) -> None:
         """Tell the person and the model which commands still run when a task is done."""
@@ -473,7 +487,7 @@ class Engine:
     def rewound(self) -> None:
         """The conversation goes on from an earlier point, with the person's next words."""
         self.rest.rewound()
-        self._presented, self._interrupted, self._nudged = None, False, False
+        self._said, self._interrupted, self._nudged = None, False, False
         self._mistakes = self._denials = self._pauses = 0
 
     async def leave(self) -> None:

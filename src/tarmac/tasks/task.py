@@ -412,7 +412,10 @@ class Task:
     async def run_until_idle(self) -> Ended:
         """Run it until it is done, or it is somebody else's turn. Cancelling who awaits this stops it in order."""
         try:
-            return await self._engine.until_idle()
+            ended = await self._engine.until_idle()
+            while self._engine.has_words:
+                ended = await self._engine.until_idle()
+            return ended
         finally:
             for listener in self._rest_listeners[:]:
                 listener()
