@@ -25,7 +25,7 @@ help:  ## Show this list
 run: .venv/.run  ## Set up what is needed and show Tarmac at work
 	@$(if $(PAGE),$(MAKE) --no-print-directory $(PAGE) || echo "make: the page was not built; all else works" >&2)
 	@if [ -t 0 ] && [ -t 1 ]; then $(RUN) tarmac demo; else $(RUN) tarmac demo --yes; fi
-	@printf '\nTarmac is .venv/bin/tarmac. Open a session:  $(CURDIR)/.venv/bin/tarmac\n'
+	@printf '\nOpen a session in a project of yours:  "%s"\n' "$$PWD/.venv/bin/tarmac"
 
 test: lint $(PAGE)  ## Everything CI runs: checks and all the tests, on real shells
 	$(RUN) pytest $(AGAIN) $(TOGETHER)

@@ -58,10 +58,13 @@ def test_colours_only_on_a_terminal() -> None:
     assert "\x1b" not in tarmac("check", "ls").out
     from tarmac.cli.check import as_text
     from tarmac.policy import Verdict
+    from tarmac.show.look import Look
 
     verdict = Verdict(decision="ask", risk="high", reason="r\x1b[31m", part="p", explanation="e", rule="x")
-    assert as_text(verdict, coloured=True).startswith("\x1b[35mask\x1b[0m, \x1b[31mhigh\x1b[0m risk: r")
-    assert "\x1b" not in as_text(verdict, coloured=False)
+    assert as_text(verdict, Look(colour=True)).startswith("\x1b[35mask\x1b[m, \x1b[31mhigh\x1b[m risk: r")
+    assert "\x1b" not in as_text(verdict, Look())
+    narrow = as_text(verdict, Look(live=True, columns=20))
+    assert max(map(len, narrow.splitlines())) < 20 and narrow.startswith("ask, high risk:\n")
 
 
 def test_rules_on_the_command_line_count_for_this_run() -> None:

@@ -26,7 +26,7 @@ def a_finished_task(work: Path) -> str:
 async def _finish(work: Path) -> str:
     turns = (
         turn(call("write_to_file", path="a.txt", content="two\n")),
-        turn(call("execute_command", command="echo made > made.txt")),
+        turn(call("execute_command", command="echo made > made.txt; touch empty.txt")),
         done(),
     )
     async with a_task(work, *turns, auto="all") as task:
@@ -44,6 +44,7 @@ def test_the_diff_and_the_points_are_shown_and_files_restored(
     assert main(["diff", id]) == 0
     shown = capsys.readouterr().out
     assert "M a.txt  +1 −1" in shown and "A made.txt  +1 −0" in shown and "-one" in shown and "+two" in shown
+    assert "A empty.txt  +0 −0\n  an empty file\n" in shown
     assert main(["checkpoints", id, "--json"]) == 0
     points = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["said"] for each in points] == [True, False, False]
@@ -56,6 +57,7 @@ def test_the_diff_and_the_points_are_shown_and_files_restored(
     last = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert [(Path(each["path"]).name, each["fate"]) for each in last["files"]] == [
         ("a.txt", "restored"),
+        ("empty.txt", "unchanged"),
         ("made.txt", "unchanged"),
     ]
 

@@ -39,7 +39,7 @@ def _path() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(Path(package.__file__).parents[1])}
 
 
-@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("help",)])
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("help",), ("help", "--help")])
 def test_the_front_page_says_what_it_is_lists_the_commands_and_gives_examples(arguments: tuple[str, ...]) -> None:
     outcome = tarmac(*arguments)
     assert (outcome.code, outcome.err) == (0, "")
@@ -52,7 +52,13 @@ def test_the_front_page_says_what_it_is_lists_the_commands_and_gives_examples(ar
         "docs/",
     ):
         assert wanted in outcome.out
-    assert max(map(len, outcome.out.splitlines())) <= 88
+    assert max(map(len, outcome.out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("verb", TABLE)
+def test_a_help_page_fits_a_terminal_of_80_columns(verb: str) -> None:
+    too_long = [line for line in tarmac(verb, "--help", COLUMNS="80").out.splitlines() if len(line) > 80]
+    assert too_long == []
 
 
 @pytest.mark.parametrize("arguments", [("exec", "--help"), ("exec", "-h"), ("help", "exec")])
@@ -73,7 +79,7 @@ def test_a_command_has_a_page_of_its_own(arguments: tuple[str, ...]) -> None:
         (["tour", "paris"], "the tour takes no arguments, not `paris`", "tarmac tour"),
         (["exec"], "there is no command to run", "tarmac exec -- COMMAND"),
         (["exec", "--"], "there is no command to run", "tarmac exec -- COMMAND"),
-        (["exec", "--tmieout", "3", "true"], "there is no option --tmieout", "did you mean `--timeout`?"),
+        (["exec", "--tmieout", "3", "true"], "there is no option `--tmieout`", "did you mean `--timeout`?"),
         (["exec", "--cwd"], "--cwd: expected one argument", "--help"),
         (["exec", "--timeout", "0", "true"], "--timeout must be a number of seconds, more than 0", "--timeout none"),
         (["exec", "--timeout", "-1", "true"], "--timeout must be a number of seconds, more than 0", "--timeout none"),

@@ -131,7 +131,7 @@ def test_a_file_that_makes_no_sense_is_told_with_line_and_nearest_name(here: Her
         (["shwo"], "`shwo` is not a command of `tarmac config`", "did you mean `show`?"),
         (["show", "limits.max_cots"], "there is no setting `limits.max_cots`", "did you mean `limits.max_cost`?"),
         (["path", "x"], "`config path` takes no `x`", "tarmac config show KEY"),
-        (["--jsn"], "there is no option --jsn", "did you mean `--json`?"),
+        (["--jsn"], "there is no option `--jsn`", "did you mean `--json`?"),
     ],
 )
 def test_nonsense_is_answered(here: Here, arguments: list[str], what: str, hint: str) -> None:

@@ -86,7 +86,7 @@ def test_a_damaged_file_is_said_and_put_aside(file: GrantFile) -> None:
         (["lsit"], "`lsit` is not a command of `tarmac grants`", "did you mean `list`?"),
         (["revoke"], "`grants revoke` takes one id", "tarmac grants list"),
         (["list", "x"], "`grants list` takes no `x`", "revoke ID"),
-        (["--jsn"], "there is no option --jsn", "did you mean `--json`?"),
+        (["--jsn"], "there is no option `--jsn`", "did you mean `--json`?"),
     ],
 )
 def test_nonsense_is_answered_by_what_is_wrong(arguments: list[str], what: str, hint: str) -> None:

@@ -89,10 +89,12 @@ async def test_a_key_is_typed_unseen_checked_and_kept_for_the_user_alone(tmp_pat
     """U9: a wrong name and a refused key are said and asked for again."""
 
     def play(tmux: Tmux) -> None:
-        seen = tmux.until(CHOOSE)
+        seen = tmux.until("None was found.", CHOOSE)
         assert "1  another provider" in seen
         tmux.keys("Enter")
         tmux.until("Which provider?")
+        tmux.type("ollama\n")
+        tmux.until("Ollama needs no key. Start it")
         tmux.type("opnai\n")
         tmux.until("Did you mean `openai`?")
         tmux.type("openai\n")

@@ -440,6 +440,7 @@ def test_slash_commands_say_what_they_know(project: Path) -> None:
         for line, answer in (
             ("/help", "list the commands and keys"),
             ("/nonsense", "there is no command /nonsense"),
+            ("/halp", "did you mean /help?"),
             ("/mode", "code"),
             ("/cost", "nothing was spent yet"),
             ("/terminals", "no terminals"),

@@ -67,7 +67,7 @@ def test_the_address_is_on_a_line_of_its_own_and_a_second_call_finds_the_first(t
     ("arguments", "said"),
     [
         (["--port", "many"], "--port takes a number up to 65535, not `many`"),
-        (["--prot", "5"], "there is no option --prot"),
+        (["--prot", "5"], "there is no option `--prot`"),
         (["make", "tea"], "`tarmac web` takes no `make`"),
         (["--lan"], "--lan needs a terminal: you are asked there about each device"),
     ],

@@ -8,7 +8,10 @@ from tarmac.cli.parser import Given, parse
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest
 
-BY_HAND = "tarmac acp: this is for editors. It speaks the Agent Client Protocol (docs/acp.md). Ctrl-D ends it."
+BY_HAND = (
+    "tarmac acp: an editor that speaks the Agent Client Protocol starts this. Ctrl-D ends it.\n"
+    "  hint: docs/acp.md says what to write into the editor's configuration"
+)
 
 
 def main(arguments: list[str]) -> int:

@@ -17,7 +17,7 @@ from tarmac.errors import BadRequest, SecretNotAsked, TarmacError
 from tarmac.policy.trial import CONTAINS, LONGEST
 from tarmac.server.joined_task import JoinedTask, wants_secret
 from tarmac.server.trials import TrialReport, Trials, can_try
-from tarmac.show.look import Look, bounded, diff_lines, harmless, one_line
+from tarmac.show.look import Look, bounded, diff_lines, harmless, one_line, wrapped
 from tarmac.show.pictures import pictures_in
 from tarmac.show.question import Choices, DialogAsker, QuestionDialog
 from tarmac.tasks.events import QuestionAnswered, QuestionAsked, QuestionId
@@ -54,7 +54,8 @@ async def try_it(
 ) -> None:
     """Try it, show it, ask. Keeping answers the question; otherwise it stays. `sent`: an answer is on its way."""
     trials = task if isinstance(task, JoinedTask) else OwnTrials(task)
-    asker.print(asker.look.paint("2", f"  {CONTAINS} At most {LONGEST:g} s."))
+    about = wrapped(f"  {CONTAINS} At most {LONGEST:g} s.", asker.look.columns - 1, indent="  ")
+    asker.print(asker.look.paint("2", "\n".join(about)))
     kept = False
 
     def told(failed: list[str]) -> None:

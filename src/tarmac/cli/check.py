@@ -7,6 +7,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import shlex
 import sys
 from dataclasses import dataclass, is_dataclass, replace
@@ -24,6 +25,7 @@ from tarmac.policy import Enforcement, Execute, Policy, PolicySettings, PrefixRu
 from tarmac.policy.grants import GrantFile, prefixes, refusal
 from tarmac.policy.parse.parser import DIALECTS
 from tarmac.policy.visible import visible
+from tarmac.show.look import Look, look_of, wrapped
 from tarmac.tasks.auto import settings_for
 
 EXIT = {"allow": 0, "ask": 3, "deny": 4}
@@ -31,6 +33,7 @@ AT_ONCE = 16  # verdicts under way; the parser's processes are limited by the po
 SHELLS = (*DIALECTS, "fish", "pwsh", "powershell", "nu", "elvish", "xonsh", "tcsh", "csh")
 KEYS = ("id", "command", "cwd", "workspace", "shell")
 COLOURS = {"allow": "32", "ask": "35", "deny": "31", "low": "32", "medium": "35", "high": "31", "critical": "1;31"}
+_SAID = re.compile(r"^( {4}|)(allow|ask|deny)(,? )(low|medium|high|critical)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,24 +110,16 @@ async def check_one(policy: Policy, request: CheckRequest) -> int:
     shown = (
         json.dumps(as_json(verdict), ensure_ascii=False)
         if request.json
-        else as_text(verdict, coloured=_coloured(), sandboxed=request.settings.sandboxed)
+        else as_text(verdict, look_of(sys.stdout, os.environ), sandboxed=request.settings.sandboxed)
     )
     print(shown.encode("utf-8", "backslashreplace").decode())
     return EXIT[verdict.decision]
 
 
-def _coloured() -> bool:
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-def as_text(verdict: Verdict, *, coloured: bool, sandboxed: bool = False) -> str:
+def as_text(verdict: Verdict, look: Look, *, sandboxed: bool = False) -> str:
     """For a person: the decision, why, what it would do, and each part."""
-
-    def paint(word: str, as_: str = "") -> str:
-        return f"\x1b[{COLOURS[as_ or word]}m{word}\x1b[0m" if coloured else word
-
     lines = [
-        f"{paint(verdict.decision)}, {paint(verdict.risk)} risk: {visible(verdict.reason)}",
+        f"{verdict.decision}, {verdict.risk} risk: {visible(verdict.reason)}",
         f"  would: {visible(verdict.explanation)}",
         f"  rule:  {verdict.rule}",
     ]
@@ -133,16 +128,21 @@ def as_text(verdict: Verdict, *, coloured: bool, sandboxed: bool = False) -> str
     if len(verdict.parts) > 1:
         lines.append("  parts:")
         for part in verdict.parts:
-            pad = " " * (5 - len(part.decision)) + " " * (8 - len(part.risk))
-            lines.append(
-                f"    {paint(part.decision)} {paint(part.risk)}{pad} {visible(part.text)}  ({visible(part.reason)})"
-            )
+            said = f"{part.decision} {part.risk}"
+            lines.append(f"    {said:14} {visible(part.text)}  ({visible(part.reason)})")
     if verdict.plan is not None:
         lines.append(f"  runs:  without a shell, in {visible(str(verdict.plan.cwd))}")
     if verdict.decision == "allow" and sandboxed and verdict.plan is None:
         lines.append("  runs:  in the sandbox")
     lines += [f"  always: {_offer(grant)}" for grant in verdict.suggested_grants]
-    return "\n".join(lines)
+
+    def painted(found: re.Match[str]) -> str:
+        indent, decision, between, risk = found.groups()
+        return f"{indent}{look.paint(COLOURS[decision], decision)}{between}{look.paint(COLOURS[risk], risk)}"
+
+    if look.live:
+        lines = [each for line in lines for each in wrapped(line, look.columns - 1, indent=" " * 9)]
+    return "\n".join(_SAID.sub(painted, line) for line in lines)
 
 
 def _offer(grant: SuggestedGrant) -> str:

@@ -157,7 +157,7 @@ def diff_of(found: list[tuple[RestoredFile, FileDiff | None]], root: Path, look:
         elif diff is None:
             yield "  not shown: it is not text, or its content was not stored"
         else:
-            yield "  only its mode changed"
+            yield "  only its mode changed" if _mark(file.edit) == "M" else "  an empty file"
 
 
 def restored_lines(done: Restoration, root: Path, look: Look) -> Iterator[str]:

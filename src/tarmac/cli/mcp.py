@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 TOKEN = "TARMAC_MCP_TOKEN"
 BY_HAND = (
-    "tarmac: this speaks MCP with a program that starts it, and waits for its messages; end it with Ctrl-D.\n"
-    "  hint: `tarmac mcp --help`; docs/mcp.md has what to write into a client's configuration"
+    "tarmac mcp: an agent that speaks MCP starts this. Ctrl-D ends it.\n"
+    "  hint: docs/mcp.md says what to write into the agent's configuration"
 )
 LEAST_MEMORY = 256 << 20  # bytes of address space; it takes 130 MiB to load
 LEVELS = ("plan", "ask", "workspace", "all", "safe")  # the last is an older name

@@ -188,6 +188,8 @@ def offered(
 
 def _choose(offers: Sequence[ModelOffer], settings: ModelSettings) -> Chosen:
     other = len(offers) + 1
+    if not offers:
+        _say("  None was found. Start Ollama or another server, or use a key. Ctrl-D leaves.")
     for number, offer in enumerate(offers, 1):
         _say(f"  {number:>2}  {padded(one_line(offer.spec), 40)} {offer.why}")
     _say(f"  {other:>2}  {padded('another provider', 40)} with a key of yours\n")
@@ -216,7 +218,10 @@ def _with_key(settings: ModelSettings) -> Chosen:
     _say(f"  Providers: {', '.join(HOSTED)}")
     while (name := _typed("Which provider? ", HOSTED).lower()) not in HOSTED:
         close = nearest(name, HOSTED)
-        _say(f"  `{one_line(name)}` is not one of them{f'. Did you mean `{close}`?' if close else '.'}")
+        if name in NAMES:
+            _say(f"  {NAMES[name]} needs no key. Start it, then run `tarmac` again.")
+        elif name:
+            _say(f"  `{one_line(name)}` is not one of them{f'. Did you mean `{close}`?' if close else '.'}")
     provider = PROVIDERS[name]
     key, models = _key(provider, settings)
     specs = [each.spec for each in models]

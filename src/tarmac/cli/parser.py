@@ -4,6 +4,7 @@ parse("run", arguments) → {option: its values}, words        HelpShown after -
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -166,7 +167,8 @@ exit status: as `tarmac run`""",
     "serve": replace(_WEB, usage="tarmac serve [OPTIONS]"),
     "tasks": Verb(
         usage="""\
-tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
+tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all]
+                    [--json]
        tarmac tasks show | audit | usage | prompt ID [--json]
        tarmac tasks search TEXT [--limit N] [--json]
        tarmac tasks export ID [--format F] [--to PATH] [--force]
@@ -175,7 +177,8 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
        tarmac tasks delete ID... [--yes] [--json]
        tarmac tasks checkpoints ID [--json]
        tarmac tasks diff ID [--to N] [--json]
-       tarmac tasks restore ID [--to N] [--files|--conversation|--both] [--force] [--yes] [--json]""",
+       tarmac tasks restore ID [--to N] [--files | --conversation | --both]
+                            [--force] [--yes] [--json]""",
         about="Show and manage tasks. Each task is a log of everything that was said and done.",
         actions=(
             "list",
@@ -212,21 +215,21 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all] [--json]
             _JSON,
         ],
         more="""\
-  list     the newest first: id, time of the last message, status, cost, first words
-  show     everything that happened in a task
-  audit    who allowed or denied what, when and why
-  usage    tokens, cost and time of each request; how often each tool was called
-  prompt   what the model was sent last: system prompt, tools and messages
-  search   the messages that contain all of these words; quote a phrase
-  export   as a Markdown page, a JSON object, or Roo-Code's own files
-  pause    pause a running task before its next step; unpause continues it
-  cancel   stop what a running task does now; a new message continues it
-  clear    close a task in `tarmac serve`; it can be resumed anywhere
-  delete   delete tasks permanently, and end their terminals; asks first, unless --yes
+  list         the newest first: id, time of the last message, status, cost, first words
+  show         everything that happened in a task
+  audit        who allowed or denied what, when and why
+  usage        tokens, cost and time of each request; how often each tool was called
+  prompt       what the model was sent last: system prompt, tools and messages
+  search       the messages that contain all of these words; quote a phrase
+  export       as a Markdown page, a JSON object, or Roo-Code's own files
+  pause        pause a running task before its next step; unpause continues it
+  cancel       stop what a running task does now; a new message continues it
+  clear        close a task in `tarmac serve`; it can be resumed anywhere
+  delete       delete tasks permanently, and end their terminals; asks first, unless --yes
   checkpoints  the points to go back to: messages, and calls that changed something
-  diff     the files that the task changed, since its beginning or since the point --to N
-  restore  restore files to their state before the first change, or before the point N;
-           only files that the task changed are touched, and this can be undone
+  diff         the files that the task changed, since its beginning or since the point --to N
+  restore      restore files to their state before the first change, or before the point N; only files that the \
+task changed are touched, and this can be undone
 
 ID is the id of a task, or a unique beginning of it. The logs are in `tasks` in the
 state directory ($TARMAC_STATE_DIR, else ~/.local/state/tarmac); docs/tasks.md.
@@ -345,7 +348,8 @@ exit status: 0; 2 bad arguments; 125 no cluster answers""",
     "grants": Verb(
         usage="""\
 tarmac grants [list] [--workspace DIR] [--task ID] [--json]
-       tarmac grants allow [--prefix] [--workspace DIR | --everywhere] [--json] -- COMMAND
+       tarmac grants allow [--prefix] [--workspace DIR | --everywhere] [--json]
+                           -- COMMAND
        tarmac grants revoke ID [--json]
        tarmac grants clear [--workspace DIR] [--task ID] [--json]""",
         about="Show and change grants: exact commands, or prefixes, that run without a question.",
@@ -387,7 +391,7 @@ exit status: 0 allowed; 3 a person would be asked; 4 denied; 2 bad arguments; 12
 could not judge it. With --jsonl: 0.
 
 --jsonl reads a command from each line and prints a verdict for each:
-  {{"id": 1, "command": "git log", "cwd": "/src", "workspace": "/src", "shell": "bash"}}
+  {{"id": 1, "command": "ls", "cwd": "/a", "workspace": "/a", "shell": "bash"}}
 Only `command` is required. The answer to an invalid line is
 {{"error": …, "hint": …, "line": N, "decision": "ask"}}.""",
     ),
@@ -431,7 +435,9 @@ prompts. Directory and variables stay from line to line. The answer to an invali
 is {{"error": …, "hint": …, "line": N}}.""",
     ),
     "doctor": Verb(
-        usage="tarmac doctor [--shell SHELL]... [--timeout S] [--repair] [--confinement] [--ask-model] [--json]",
+        usage="""\
+tarmac doctor [--shell SHELL]... [--timeout S] [--repair] [--confinement]
+                     [--ask-model] [--json]""",
         about="Check whether Tarmac works on this machine, and say what to do if not. It opens real terminals. "
         "It changes nothing without --repair.",
         options=[
@@ -502,9 +508,9 @@ exit status: 0; 1 a server failed; 2 bad arguments""",
         about="Print a completion script for your shell.",
         actions=("bash", "zsh", "fish"),
         more="""\
-  bash   tarmac completion bash > ~/.local/share/bash-completion/completions/tarmac
-  zsh    tarmac completion zsh > ~/.zfunc/_tarmac     (with ~/.zfunc in $fpath)
-  fish   tarmac completion fish > ~/.config/fish/completions/tarmac.fish""",
+  tarmac completion bash >~/.local/share/bash-completion/completions/tarmac
+  tarmac completion zsh >~/.zfunc/_tarmac     (with ~/.zfunc in $fpath)
+  tarmac completion fish >~/.config/fish/completions/tarmac.fish""",
     ),
 }
 FRONT = """\
@@ -517,6 +523,9 @@ examples:
 Start with docs/start.md; docs/tour.md follows one command from end to end."""
 
 
+_ITEM = re.compile(r" +\S.*?  +(?=\S)")  # "  list     the newest first": up to the second column
+
+
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     """argparse's own help, at most as wide as a page, with the description wrapped."""
 
@@ -526,9 +535,24 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, max_help_position=26, width=min(shutil.get_terminal_size().columns, WIDEST))
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        if "\n" in text:
-            return super()._fill_text(text, width, indent)
-        return argparse.HelpFormatter._fill_text(self, text, width, indent)
+        """Wrap prose. Indented lines stay as they are, but a long item of a list continues below its own text."""
+        import textwrap
+
+        lines: list[str] = []
+        for line in text.split("\n"):
+            if lines and lines[-1] and line and " " not in (lines[-1][0], line[0]):
+                lines[-1] += f" {line}"  # the same paragraph
+            else:
+                lines.append(line)
+        filled: list[str] = []
+        for line in lines:
+            item = _ITEM.match(line)
+            if line[:1] == " " and item is None:
+                filled.append(line)
+                continue
+            hang = " " * item.end() if item else ""
+            filled += textwrap.wrap(line, width, subsequent_indent=hang, break_on_hyphens=False) or [""]
+        return "\n".join(filled)
 
 
 class Parser(argparse.ArgumentParser):
@@ -541,7 +565,7 @@ class Parser(argparse.ArgumentParser):
         """Refuse an option that this parser does not know. A mistyped one gets a hint."""
         wrong = option.partition("=")[0]
         close = suggest(wrong, [each for action in self._actions for each in action.option_strings])
-        raise BadRequest(f"there is no option {wrong}", hint=close or f"`{self.prog} --help`")
+        raise BadRequest(f"there is no option `{wrong}`", hint=close or f"`{self.prog} --help`")
 
 
 def parser_of(verb: str) -> Parser:
@@ -598,7 +622,7 @@ def number(given: Given, name: str, default: int | None) -> int | None:
 
 def show_help(about: Sequence[str]) -> int:
     """Print the front page, or that of a verb."""
-    if not about or about[0] == "help":
+    if not about or about[0] in ("help", "--help", "-h"):
         sys.stdout.write(_front().format_help())
         return 0
     if about[0] not in TABLE:

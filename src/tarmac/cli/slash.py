@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from tarmac.errors import BadRequest, TarmacError
+from tarmac.errors import BadRequest, TarmacError, nearest
 from tarmac.events import TerminalId
 from tarmac.server.joined_task import JoinedTask
 from tarmac.show.editor_completion import Offer
@@ -91,7 +91,9 @@ class Slash:
             return await found.body(self._session, rest) or ""
         path = self._own().get(name)
         if path is None:
-            raise BadRequest(f"there is no command /{name}", hint="/help lists them")
+            close = nearest(name, [*COMMANDS, *self._own()])
+            hint = f"did you mean /{close}?" if close else "/help lists them"
+            raise BadRequest(f"there is no command /{name}", hint=hint)
         return expanded(await asyncio.to_thread(path.read_text, "utf-8", "replace"), rest)
 
 
@@ -124,9 +126,11 @@ async def attach(session: "Interactive", rest: str) -> None:
 
     names = _terminal_names(session)
     name = rest or (names[0] if len(names) == 1 else "")
+    if not names:
+        raise BadRequest("this task has no terminals yet")
     if name not in names:
         what = f"this task has no terminal `{one_line(name)}`" if name else "which terminal?"
-        raise BadRequest(what, hint=f"/attach {' or '.join(names)}" if names else "it has none yet")
+        raise BadRequest(what, hint=f"/attach {' or '.join(names)}")
     session.tell(f"  attached to {name}; Ctrl-] leaves it")
     why = ""
     try:

@@ -160,7 +160,7 @@ def where(place: Place) -> str:
         case "system":
             return ", part of the system"
         case "home":
-            return ", in somebody's home"
+            return ", in a home folder"
         case "secret":
             return ", which looks like credentials"
         case "root":

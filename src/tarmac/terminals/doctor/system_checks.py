@@ -1,7 +1,7 @@
 """Checks of the kernel, the limits and the folders.
 
-Does the kernel tell who waits for input and what a command started? Can it keep commands to reading? How many terminals
-can there be (pseudo-terminals, open files, processes)? Is there room for kept output and temporary files?
+Does the kernel tell who waits for input and what a command started? Can it keep commands from writing? How many
+terminals can there be (pseudo-terminals, open files, processes)? Is there room for kept output and temporary files?
 """
 
 import asyncio
@@ -180,11 +180,11 @@ def _found() -> Finding:
     facts = {"by": means().value, "landlock": abi}
     match means():
         case Means.LANDLOCK:
-            signals = "" if abi >= SIGNALS_ABI else "; signals are kept in by seccomp"
+            signals = "" if abi >= SIGNALS_ABI else "; seccomp blocks their signals"
             return Finding(
                 name="confinement",
                 level="ok",
-                what=f"Landlock {abi} and seccomp keep commands to reading that run without a question{signals}",
+                what=f"commands that run without a question can only read (Landlock {abi}, seccomp){signals}",
                 facts=facts,
             )
         case Means.BUBBLEWRAP:
@@ -192,7 +192,7 @@ def _found() -> Finding:
             return Finding(
                 name="confinement",
                 level="ok",
-                what=f"bubblewrap keeps commands to reading that run without a question: {why}",
+                what=f"commands that run without a question can only read (bubblewrap, because {why})",
                 facts=facts,
             )
     return Finding(
