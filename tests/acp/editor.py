@@ -58,6 +58,10 @@ def check(kind: Any, value: Any) -> None:
 class Refusal(Exception):
     """Raised by what a test serves: an error for the agent."""
 
+    def __init__(self, message: str, code: int = -32603) -> None:
+        super().__init__(message)
+        self.code = code
+
 
 def sleepers(folder: Path) -> list[int]:
     """The processes that sleep in this folder, as the commands of our scripts do."""
@@ -124,7 +128,7 @@ class Editor:
             answer = self.serves[message["method"]](message["params"])
             result = await answer if isinstance(answer, Awaitable) else answer
         except Refusal as refusal:
-            self.send({"id": message["id"], "error": {"code": -32603, "message": str(refusal)}})
+            self.send({"id": message["id"], "error": {"code": refusal.code, "message": str(refusal)}})
             return
         if result is not NEVER:
             self.send({"id": message["id"], "result": result})

@@ -224,6 +224,29 @@ async def test_a_yes_to_a_command_is_good_for_one_run_of_it(tmp_path: Path) -> N
         assert len(stage.asked) == 5
 
 
+async def test_a_yes_to_a_file_is_good_for_writing_it_once_over_what_was_shown(tmp_path: Path) -> None:
+    """A1: another content, or a file that is not what the agent said, asks again; so does a request without content."""
+    work = tmp_path / "work"
+    async with hosting(tmp_path) as stage:
+        stage.answer = yes
+
+        async def asks(name: str, *, old: str | None, shown: str | None, writes: str) -> int:
+            """How often the person is asked when the agent asks, and then writes."""
+            before, path = len(stage.asked), str(work / name)
+            diff = [{"type": "diff", "path": path, "oldText": old, "newText": shown}] if shown is not None else []
+            call = {"kind": "edit", "title": "x", "locations": [{"path": path}], "content": diff}
+            write = {"call": "fs/write_text_file", "params": {"path": path, "content": writes}, "as": "w"}
+            assert (await stage.play(request(call), write))["w"] == {}
+            assert (work / name).read_text() == writes
+            return len(stage.asked) - before
+
+        assert await asks("a", old=None, shown="one\n", writes="one\n") == 1
+        assert await asks("a", old="one\n", shown="two\n", writes="two\n") == 1
+        assert await asks("a", old="two\n", shown="three\n", writes="four\n") == 2
+        assert await asks("a", old="three\n", shown="five\n", writes="five\n") == 2
+        assert await asks("a", old=None, shown=None, writes="six\n") == 2
+
+
 async def test_nobody_there_means_no(tmp_path: Path) -> None:
     async with hosting(tmp_path, attended=False) as stage:
         found = await stage.play(

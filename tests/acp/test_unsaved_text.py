@@ -207,6 +207,19 @@ async def test_where_the_editor_can_not_write_we_do_and_model_and_person_are_tol
     assert ours.said().count("Tarmac wrote the file itself, because the editor") == 1
 
 
+async def test_what_a_person_denies_in_the_editor_is_not_written_around_them(tmp_path: Path) -> None:
+    """A2, P6: `tarmac host` asks again about what its agent writes."""
+    (tmp_path / "a.txt").write_text("one\n")
+    async with inside(tmp_path, EDIT + END) as ours:
+        buffers = Buffers(ours)
+        buffers.answer = Refusal("The person denied this", -32010)
+        ours.serves["session/request_permission"] = allow
+        told = await worked(ours, tmp_path, writeTextFile=True)
+    assert buffers.written == ["two\n"]
+    assert (tmp_path / "a.txt").read_text() == "one\n"
+    assert '"outcome":"denied"' in told and "was not written: the editor refused: The person denied this" in told
+
+
 async def test_an_editor_that_only_changes_its_buffer_is_no_hindrance(tmp_path: Path) -> None:
     """A2: the edit is on disk when the model hears of it."""
     (tmp_path / "a.txt").write_text("one\n")

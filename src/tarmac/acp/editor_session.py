@@ -18,9 +18,9 @@ from tarmac.acp.editor_questions import EditorQuestions
 from tarmac.acp.editor_terminal import EditorTerminal
 from tarmac.acp.rpc_peer import PeerReply, Refused, RpcPeer
 from tarmac.acp.updates import EditorVersionTwo, Updates
-from tarmac.acp.wire import INTERNAL_ERROR
+from tarmac.acp.wire import DENIED, INTERNAL_ERROR
 from tarmac.app import App
-from tarmac.errors import EditorSilent, PeerGone, PeerRefused
+from tarmac.errors import EditorSilent, PeerGone, PeerRefused, ToolDenied
 from tarmac.models.messages import ToolUse
 from tarmac.paths import shown
 from tarmac.policy.approval import Answer, AnswerKind
@@ -67,7 +67,10 @@ class Buffers:
         return text if isinstance(text, str) and plain(text) != plain(saved) else None
 
     async def write(self, path: Path, text: str) -> bool:
-        """Write a file through the editor. False if the editor offers no writes. EditorSilent if it fails."""
+        """Write a file through the editor. False if the editor offers no writes. EditorSilent if it fails.
+
+        ToolDenied if a person who is asked by the editor did not want it (the editor is `tarmac host`).
+        """
         if not self._writes or len(text) > LARGEST:
             return False
         params = {"sessionId": self._session, "path": str(path), "content": text}
@@ -76,6 +79,8 @@ class Buffers:
         except TimeoutError:
             what = f"the editor did not write {shown(path)} within {WRITES:g} s"
         except PeerRefused as refusal:
+            if refusal.code == DENIED:
+                raise ToolDenied(f"{shown(path)} was not written: {refusal.what}") from None
             what = f"the editor could not write {shown(path)}: {refusal.what}"
         except PeerGone:
             return False

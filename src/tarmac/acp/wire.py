@@ -21,6 +21,7 @@ INVALID_PARAMS: Final = -32602
 INTERNAL_ERROR: Final = -32603
 AUTH_REQUIRED: Final = -32000
 NOT_FOUND: Final = -32002
+DENIED: Final = -32010  # ours: the policy or the person said no
 CANCELLED: Final = -32800
 
 Id = str | int | None

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tarmac.errors import EditorSilent, TarmacError, ToolFailed
+from tarmac.errors import EditorSilent, TarmacError, ToolDenied, ToolFailed
 from tarmac.file_system import FileSystem
 from tarmac.models.messages import Text
 from tarmac.policy import WriteFile
@@ -310,6 +310,10 @@ async def _write_through(editor: EditorBuffers, changes: Sequence[Change]) -> li
         except EditorSilent as silent:
             save.notes.append(f"{silent.what}. Tarmac wrote the file itself. The user was told.")
             answered = False
+        except ToolDenied as denied:  # the editor's own question
+            written = [each.change.place.name for each in saves if each.on_disk != each.change.before]
+            so_far = f" Written before that: {', '.join(written)}." if written else ""
+            raise ToolDenied(f"{denied.what}{so_far}") from None
         else:
             answered = True
         await asyncio.to_thread(_look_after, save, answered=answered)

@@ -97,7 +97,7 @@ class AgentFiles:
     async def _run(self, name: str, title: str, want: Want, act: Callable[[Go], Awaitable[Done]]) -> None:
         call = CallId(f"fs-{secrets.token_hex(4)}")
         ready = Ready(title=title, done=title, act=act, wants=(want,))
-        await self.permission.run(call, name, ready, HostRecorder(self.state))
+        await self.permission.run(call, name, ready, HostRecorder(self.state), same=want)
 
     def _behind(self, path: Path) -> Path:
         here = self.state.context.workspace

@@ -4,7 +4,8 @@ terminal/create, fs/* ─ Ready ─ pipeline: judge, ask, record, act, record �
 session/request_permission ─ known input → judged and asked │ else → asked as it stands ─→ an option, by its KIND
 
 A yes to a permission request for a command is valid for one `terminal/create` with the same bytes in the same
-directory. So the person answers once if an agent asks first and then runs the command.
+directory. A yes to a file is valid for one `fs/write_text_file` with the same bytes, over the content that the person
+saw. So the person answers once if an agent asks first and then acts.
 """
 
 import asyncio
@@ -18,13 +19,13 @@ from typing import Any, Final, Literal, TypeVar
 
 from tarmac.acp.host.parameters import Object, block_text, object_of, objects_of, text_of
 from tarmac.acp.rpc_peer import Refused
-from tarmac.acp.wire import CANCELLED, INTERNAL_ERROR
-from tarmac.calls.call_judge import Answered, Judged, NotAsked, Permission, Question
+from tarmac.acp.wire import CANCELLED, DENIED, INTERNAL_ERROR
+from tarmac.calls.call_judge import Answered, Approved, Judged, NotAsked, Permission, Question
 from tarmac.calls.pipeline import Call, CallResult, Pipeline, Recorder
 from tarmac.errors import TarmacError
 from tarmac.file_system import read_bytes
 from tarmac.policy import Action, Execute, Verdict
-from tarmac.policy.approval import Answer, AnswerKind, Approval, Resolution, proven_as
+from tarmac.policy.approval import Answer, AnswerKind, Resolution, proven_as
 from tarmac.policy.verdict import ReadFile, WriteFile
 from tarmac.policy.visible import shortened
 from tarmac.tasks.auto import reaches
@@ -44,7 +45,6 @@ Turn = Literal["none", "running", "cancelled"]  # of the agent: a person is aske
 T = TypeVar("T")
 
 MOST_PATCHED: Final = 1 << 20  # bytes of a file that a patch is applied to, to show what would be in it
-DENIED: Final = -32010  # ours: the policy or the person said no
 LENT: Final = (  # the tools that are told as they act, the longer names first
     "run_persistent_command", "open_persistent_terminal", "kill_persistent_terminal", "send_to_terminal", "run_command",
 )  # fmt: skip
@@ -69,7 +69,7 @@ class AgentPermission:
         self._state = state
         self._questions = questions
         self.judge = judge_of(state)
-        self._said: deque[Approval] = deque(maxlen=64)  # yes to permission requests, not used yet
+        self._said: deque[Approved] = deque(maxlen=64)  # yes to permission requests, not used yet
         self._pending: set[asyncio.Task[Any]] = set()
         self.turn: Turn = "none"
         self.agent = "the agent"  # what it calls itself
@@ -109,10 +109,13 @@ class AgentPermission:
             void=lambda: STOPPED if self.turn == "cancelled" else "",
         )
 
-    def approved_before(self, action: Action) -> bool:
-        """Whether a person approved exactly this command when the agent asked for it. This uses up the approval."""
+    def approved_before(self, want: Want) -> bool:
+        """Whether a person approved exactly this when the agent asked for it. This uses up the approval."""
+        task, moment = self._state.context.task, time.monotonic()
         for each in list(self._said):
-            if not each.use(action, task=self._state.context.task, now=time.monotonic()):
+            if each.want.before == want.before and not each.approval.use(
+                want.action, task=task, content=want.content, now=moment
+            ):
                 self._said.remove(each)
                 return True
         return False
@@ -167,8 +170,7 @@ class AgentPermission:
         # Changed by the person, the agent would still run the old one; allowed in part, it would do all of it.
         if found.go is None or found.go.command is not None or found.go.refused:
             return False
-        if command is not None:
-            self._said.extend(each.approval for each in found.approved)
+        self._said.extend(each for each in found.approved if command is not None or each.want.content is not None)
         return True
 
     async def _asked_again(self, call: Object, title: str, options: list[Object]) -> bool | None:
@@ -334,7 +336,7 @@ class HostAsker:
 
     async def ask(self, question: Question) -> Answered | NotAsked:
         permission = self._permission
-        known = [*question.actions[:1], *([self._same.action] if self._same else [])]
+        known = [Want(action=question.actions[0]), *([self._same] if self._same else [])]
         if len(question.actions) == 1 and any(permission.approved_before(each) for each in known):
             return Answered(answer=Answer(AnswerKind.YES, by="acp"), at=time.monotonic())
         if permission.turn == "cancelled":

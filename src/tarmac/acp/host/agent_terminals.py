@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from tarmac.acp.host.agent_permission import DENIED, AgentPermission, HostRecorder
+from tarmac.acp.host.agent_permission import AgentPermission, HostRecorder
 from tarmac.acp.host.parameters import Object, object_of, optional_number, text_of, wanted_path, wanted_text
 from tarmac.acp.host.translate import AgentCall, AgentRepetition
 from tarmac.acp.rpc_peer import Refused
-from tarmac.acp.wire import INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
+from tarmac.acp.wire import DENIED, INVALID_PARAMS, INVALID_REQUEST, NOT_FOUND
 from tarmac.calls.pipeline import Call, CallResult
 from tarmac.errors import TarmacError
 from tarmac.events import TerminalId
