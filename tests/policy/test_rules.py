@@ -137,7 +137,8 @@ async def test_the_users_own_risk_is_at_least_what_a_command_has(
     assert (verdict.decision, verdict.risk) == (decision, risk)
     assert not rule or verdict.rule == rule
     if rule == "user.risk":
-        assert verdict.reason == f"it is of {risk} risk by your rules"
+        assert verdict.reason.endswith(f" (of {risk} risk by your rules)")
+        assert verdict.reason == f"it {verdict.explanation}"  # it says what the command does, and whose word the risk is
         assert bool(verdict.personal) == (risk == "critical")  # then no level allows it
 
 

@@ -204,8 +204,9 @@ class Scales:
         risk = max(found, key=RISKS.index, default=judged.risk)
         if RISKS.index(risk) <= RISKS.index(judged.risk):
             return judged
-        own = Effect(risk, Rule.USER_RISK, f"is of {risk} risk by your rules", EffectKind.RUNS)
-        return replace(judged, proof=None, unproven=own.does, effects=(*judged.effects, own))
+        own = Effect(risk, Rule.USER_RISK, f"{explain_part(judged)} (of {risk} risk by your rules)", EffectKind.RUNS)
+        said = (replace(each, vague=True) for each in judged.effects)  # `own` says it already
+        return replace(judged, proof=None, unproven=own.does, effects=(*said, own))
 
     def _part(self, judged: JudgedCommand, workspace: Path, task: TaskId | None) -> Part:
         """Decide about one command of the line."""
