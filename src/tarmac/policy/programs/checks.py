@@ -236,15 +236,6 @@ def _names(reading: ParsedArguments) -> set[str]:
     return {name for name, _ in reading.options}
 
 
-def _first(reading: ParsedArguments, *known: str, none: bool = False) -> None:
-    if not reading.operands:
-        if none:
-            return
-        raise Unproven("without a word it does more than show")
-    if reading.operands[0] not in known:
-        raise Unproven(f"`{reading.operands[0]}` is not known to only show")
-
-
 def _sed(reading: ParsedArguments) -> None:
     scripts = [value for name, value in reading.options if name in ("e", "expression") and value is not None]
     scripts = scripts or reading.operands[:1]
@@ -274,12 +265,6 @@ def _yq(reading: ParsedArguments) -> None:
         check_jq("" if operand in ("e", "eval", "ea", "eval-all") else operand)
 
 
-def _date(reading: ParsedArguments) -> None:
-    for operand in reading.operands:
-        if not operand.startswith("+"):
-            raise Unproven("date with such a word sets the clock")
-
-
 def _pretty(reading: ParsedArguments) -> None:
     """A format that tells of signatures has them checked, by the program that the configuration names."""
     for name, value in reading.options:
@@ -294,10 +279,6 @@ def _git_listing(reading: ParsedArguments) -> None:
     asks = {"l", "list", "contains", "no-contains", "merged", "no-merged", "points-at"}
     if reading.operands and not asks & _names(reading):
         raise Unproven("a name given to it would be made")
-
-
-def _git_remote(reading: ParsedArguments) -> None:
-    _first(reading, "get-url", none=True)
 
 
 _HARMLESS_KEYS = re.compile(r"\^?(alias|user|branch|remote|core|color|diff|merge|pull|push|init)(\\?\.|$)[\w.\\*$-]*")
@@ -347,39 +328,14 @@ def _syntax(reading: ParsedArguments) -> None:
         raise Unproven("it may run a script")
 
 
-def _dry(reading: ParsedArguments) -> None:
-    if not {"n", "dry-run"} & _names(reading):
-        raise Unproven("without -n it does more than say what it would do")
-
-
 def _offline(reading: ParsedArguments) -> None:
     if reading.operands and "n" not in _names(reading):
         raise Unproven("it asks another machine")
 
 
-def _tee(reading: ParsedArguments) -> None:
-    if not set(reading.operands) <= {"/dev/null", "/dev/stderr", "/dev/stdout"}:
-        raise Unproven("it writes files")
-
-
-def _needs_p(reading: ParsedArguments) -> None:
-    if not {"p", "print-cache"} & _names(reading):
-        raise Unproven("without -p it would change the machine")
-
-
-def _fuser(reading: ParsedArguments) -> None:
-    if not all(re.fullmatch(r"[0-9]+/(tcp|udp)", word) for word in reading.operands):
-        raise Unproven("only ports are known")
-
-
 def _to_stdout(reading: ParsedArguments) -> None:
     if reading.operands[1:] != ["-"]:
         raise Unproven("it would write a file")
-
-
-def _git_apply(reading: ParsedArguments) -> None:
-    if not {"stat", "numstat", "summary", "check"} & _names(reading):
-        raise Unproven("it changes files")
 
 
 def _reflog(reading: ParsedArguments) -> None:
@@ -388,31 +344,9 @@ def _reflog(reading: ParsedArguments) -> None:
         raise Unproven("it makes git forget")
 
 
-def _pager(reading: ParsedArguments) -> None:
-    if any(operand.startswith("+") for operand in reading.operands):
-        raise Unproven("a pager's + gives it a command")
-    if not reading.operands and not reading.options:
-        return
-
-
 def _ls(reading: ParsedArguments) -> None:
     if {"R", "recursive"} & _names(reading):
         _recursive(reading)
-
-
-def _seq(reading: ParsedArguments) -> None:
-    if not all(re.fullmatch(r"-?[0-9.]{1,7}", word) for word in reading.operands):
-        raise Unproven("it may print without end")
-
-
-def _sleep(reading: ParsedArguments) -> None:
-    if not all(re.fullmatch(r"[0-9.]{1,3}[sm]?", word) for word in reading.operands):
-        raise Unproven("it waits for very long")
-
-
-def _top(reading: ParsedArguments) -> None:
-    if not {"b", "l"} & _names(reading):
-        raise Unproven("it needs a terminal")
 
 
 def _gzip(reading: ParsedArguments) -> None:
@@ -421,16 +355,6 @@ def _gzip(reading: ParsedArguments) -> None:
         raise Unproven("it would write files")
     if {"d", "decompress"} & given and not {"c", "stdout", "to-stdout"} & given:
         raise Unproven("of several modes the last counts: it may write files")
-
-
-def _unzip(reading: ParsedArguments) -> None:
-    if not {"l", "v", "Z", "t", "p", "c"} & _names(reading):
-        raise Unproven("it would write files")
-
-
-def _man(reading: ParsedArguments) -> None:
-    if any(not re.fullmatch(r"[A-Za-z0-9_.+:-]+|\[", word) or ".." in word for word in reading.operands):
-        raise Unproven("man of a file may run what is in it")
 
 
 _SECRET_WORD = re.compile(
@@ -458,45 +382,14 @@ def _kubectl(reading: ParsedArguments) -> None:
         raise Unproven("it would show all of the cluster")
 
 
-def _compose_config(reading: ParsedArguments) -> None:
-    if not {"q", "quiet", "services", "volumes", "images", "profiles"} & _names(reading):
-        raise Unproven("it prints what .env and others hold")
-
-
 def _docker_inspect(reading: ParsedArguments) -> None:
     if any("env" in (value or "").lower() for name, value in reading.options if name in ("f", "format")):
         raise Unproven("it would show variables, which may hold secrets")
 
 
-def _go_env(reading: ParsedArguments) -> None:
-    telling = {"GOPROXY", "GOAUTH", "GOFLAGS", "GOSUMDB", "GONOPROXY", "GOPRIVATE", "GOENV"}
-    if not telling.isdisjoint(reading.operands):
-        raise Unproven("it prints settings that may hold credentials")
-
-
-def _client(reading: ParsedArguments) -> None:
-    if "client" not in _names(reading):
-        raise Unproven("it asks the cluster")
-
-
-def _go_list(reading: ParsedArguments) -> None:
-    if any("@" in word for word in reading.operands):
-        raise Unproven("it may fetch from anywhere")
-
-
 def _cloc(reading: ParsedArguments) -> None:
     if any(name == "vcs" and value not in ("git", "svn", "auto") for name, value in reading.options):
         raise Unproven("--vcs takes a command to run")
-
-
-def _brew(reading: ParsedArguments) -> None:
-    if any(word.startswith(("/", ".")) or word.endswith(".rb") for word in reading.operands):
-        raise Unproven("a formula in a file is run")
-
-
-def _no_files(reading: ParsedArguments) -> None:
-    if any("/" in word for word in reading.operands):
-        raise Unproven("it would read another file")
 
 
 def _openssl(reading: ParsedArguments) -> None:
@@ -508,27 +401,11 @@ def _recursive(reading: ParsedArguments) -> None:
     reading.paths = [(path, True) for path, _ in reading.paths]  # all below it: as if its content was read
 
 
-def _rpm(reading: ParsedArguments) -> None:
-    if not {"q", "query", "version"} & _names(reading):
-        raise Unproven("only rpm's questions are known")
-
-
 def _getent(reading: ParsedArguments) -> None:
     if any("shadow" in word for word in reading.operands):
         raise Unproven("it shows the hashes of passwords")
     if any(re.match("a?hosts|networks", word) for word in reading.operands[:1]):
         raise Unproven("it asks another machine for a name")
-
-
-def _numeric(reading: ParsedArguments) -> None:
-    """Without -n it looks up names for the addresses it shows."""
-    if not {"n", "numeric"} & _names(reading):
-        raise Unproven("it asks another machine for names")
-
-
-def _lsof(reading: ParsedArguments) -> None:
-    if "i" in _names(reading) or not reading.options:
-        _numeric(reading)
 
 
 def _plain_values(reading: ParsedArguments) -> None:
@@ -545,37 +422,22 @@ def _service(reading: ParsedArguments) -> None:
         raise Unproven("only a service's status is known to only read")
 
 
-def _status(reading: ParsedArguments) -> None:
-    _first(reading, "status", none=True)
+Check = Callable[[ParsedArguments], None]
 
 
-def _apt_cache(reading: ParsedArguments) -> None:
-    _first(reading, *"show search policy depends rdepends showpkg pkgnames madison stats".split())
-
-
-def _tput(reading: ParsedArguments) -> None:
-    _first(reading, *"cols lines colors longname size".split())
-
-
-def _systemctl(reading: ParsedArguments) -> None:
-    asks = """
-        status list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active is-enabled
-        is-failed is-system-running show cat get-default
-    """
-    _first(reading, *asks.split(), none=True)
+def _lsof(reading: ParsedArguments) -> None:
+    """Without -n it looks up names for the addresses that it shows."""
+    if ("i" in _names(reading) or not reading.options) and "n" not in _names(reading):
+        raise Unproven("it asks another machine for names")
 
 
 _FURTHER = (
-    _ls, _seq, _sleep, _sed, _awk, _jq, _yq, _date, _pretty, _git_listing, _git_remote, _git_config, _git_apply,
-    _git_settings, _syntax, _dry,
-    _offline, _tee, _needs_p, _fuser, _to_stdout, _reflog, _pager, _top, _gzip, _unzip, _man, _recursive, _rpm, _getent,
-    _kubectl, _npm_view, _compose_config, _docker_inspect, _go_env, _client, _numeric, _plain_values, _lsof, _go_list,
-    _cloc, _brew, _no_secrets, _no_files, _openssl, _service, _status, _apt_cache, _tput, _systemctl,
+    _ls, _sed, _awk, _jq, _yq, _pretty, _git_listing, _git_config, _git_settings, _syntax, _offline, _to_stdout,
+    _reflog, _gzip, _recursive, _getent, _kubectl, _npm_view, _docker_inspect, _plain_values, _lsof, _cloc,
+    _no_secrets, _openssl, _service,
 )  # fmt: skip
 # By the names that the tables call them by: `check="git-config"`.
-FURTHER: dict[str, Callable[[ParsedArguments], None]] = {
-    each.__name__.strip("_").replace("_", "-"): each for each in _FURTHER
-}
+FURTHER: dict[str, Check] = {each.__name__.strip("_").replace("_", "-"): each for each in _FURTHER}
 
 
 def _anything(words: Sequence[str]) -> ParsedArguments:
@@ -651,6 +513,9 @@ def _find(words: Sequence[str]) -> ParsedArguments:
     return reading
 
 
+_PS_VALUES = ("sort", "pid", "ppid", "user", "format")
+
+
 def _ps(words: Sequence[str]) -> ParsedArguments:
     """ps in its three dialects; BSD's `e` would show the processes' environments."""
     rest = list(words)
@@ -658,21 +523,9 @@ def _ps(words: Sequence[str]) -> ParsedArguments:
         word = rest.pop(0)
         if word.startswith("--"):
             name, equals, _ = word[2:].partition("=")
-            if name not in (
-                "sort",
-                "pid",
-                "ppid",
-                "user",
-                "format",
-                "no-headers",
-                "forest",
-                "cols",
-                "headers",
-                "help",
-                "width",
-            ):
+            if name not in {*_PS_VALUES, "no-headers", "forest", "cols", "headers", "help", "width"}:
                 raise Unproven(f"`ps` is not known with {word}")
-            if not equals and name in ("sort", "pid", "ppid", "user", "format") and rest:
+            if not equals and name in _PS_VALUES and rest:
                 rest.pop(0)
         elif match := re.fullmatch(r"-?([aAcdefFgGhHjlLmMNrRsSTuUvVwxXyZ]*)([opCqtkO]?)(.*)", word):
             if not word.startswith("-") and "e" in match[1]:
@@ -702,6 +555,9 @@ def _ip(words: Sequence[str]) -> ParsedArguments:
     return ParsedArguments()
 
 
+_TAR_NAMES = frozenset("verbose gzip bzip2 xz zstd wildcards exclude full-time numeric-owner".split())
+
+
 def _tar(words: Sequence[str]) -> ParsedArguments:
     """tar in its listing form only, `tf`, `-tzf` and `--list`."""
     reading = ParsedArguments()
@@ -717,17 +573,7 @@ def _tar(words: Sequence[str]) -> ParsedArguments:
                 listing = True
             elif name == "file":
                 reading.paths.append((value or (rest.pop(0) if rest else ""), True))
-            elif name not in (
-                "verbose",
-                "gzip",
-                "bzip2",
-                "xz",
-                "zstd",
-                "wildcards",
-                "exclude",
-                "full-time",
-                "numeric-owner",
-            ):
+            elif name not in _TAR_NAMES:
                 raise Unproven(f"`tar` is not known to only read with --{name}")
         elif re.fullmatch(r"-[tvzjJaZ]*f?", word) and len(word) > 1:
             listing |= "t" in word
@@ -808,12 +654,8 @@ def has(name: str, *traits: Trait) -> bool:
 
 
 _NAME_TESTS = ("-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex")
-_OTHERWISE = frozenset(
-    ["-print", "-printf", "-ls", "-prune", "-quit", "-exec", "-o", "-or", ",", "!", "-not", "(", ")"]
-)
-_COMMON_SECRETS = """
-    .env .env.local .netrc .npmrc .pypirc .pgpass .git-credentials id_rsa id_ed25519
-""".split()
+_OTHERWISE = frozenset("-print -printf -ls -prune -quit -exec -o -or , ! -not ( )".split())
+_COMMON_SECRETS = ".env .env.local .netrc .npmrc .pypirc .pgpass .git-credentials id_rsa id_ed25519".split()
 
 
 def check_found(reading: ParsedArguments, opener: str, look: Looking) -> None:

@@ -139,7 +139,12 @@ class Grammar:
     interspersed: bool  # options may follow operands
     harmless_options: bool  # no option of it does anything but read: a pattern may become one
     prefix: bool  # only the global options before a subcommand
-    check: str
+    check: str  # a function of checks.py, for what the next fields can't say
+    one_of: frozenset[str]  # options, one of which must be given
+    each: re.Pattern[str] | None  # every operand must be like this
+    never: re.Pattern[str] | None  # no operand may hold this
+    first: frozenset[str]  # the first operand, if there is one, must be one of these
+    or_else: str  # why it isn't proven otherwise
     unless: tuple[str, ...]  # files in the project that make it run code
     cwd: bool  # reads the directory it stands in
     instead: tuple[str, ...]  # what the plan runs in its place: a builtin has no program
@@ -352,6 +357,11 @@ def make_grammar(name: str, entry: Mapping[str, object], *, inherit: Mapping[str
         harmless_options=bool(take("harmless_options", False)),
         prefix=bool(take("prefix", False)),
         check=str(take("check", "")),
+        one_of=frozenset(_words(take("one_of", ""))),
+        each=_pattern(take("each", "")),
+        never=_pattern(take("never", "")),
+        first=frozenset(_words(take("first", ""))),
+        or_else=str(take("or_else", "")),
         unless=tuple(str(take("unless", "")).split()),
         cwd=bool(take("cwd", False)),
         instead=_words(take("instead", "")),
@@ -372,6 +382,10 @@ def _spec(text: str) -> dict[str, str]:
 def _letters(text: str) -> dict[str, str]:
     """Letters: "abc:d::e@"."""
     return {m[1]: m[2] for m in re.finditer(r"([^:@\s])(::|:|@|)", text)}
+
+
+def _pattern(value: object) -> re.Pattern[str] | None:
+    return re.compile(str(value), re.DOTALL) if value else None
 
 
 def _words(value: object) -> tuple[str, ...]:
@@ -446,7 +460,20 @@ def match(program: Grammar, words: Sequence[str]) -> ParsedArguments:
                 reading.operands += rest
                 break
     _operands(program, reading)
+    _form(program, reading)
     return reading
+
+
+def _form(program: Grammar, reading: ParsedArguments) -> None:
+    words = reading.operands
+    if program.one_of and program.one_of.isdisjoint(name for name, _ in reading.options):
+        raise Unproven(program.or_else)
+    if program.each and not all(map(program.each.fullmatch, words)):
+        raise Unproven(program.or_else)
+    if program.never and any(map(program.never.search, words)):
+        raise Unproven(program.or_else)
+    if program.first and words and words[0] not in program.first:
+        raise Unproven(f"`{words[0]}` is not known to only show")
 
 
 def _long(program: Grammar, text: str, rest: list[str], reading: ParsedArguments) -> None:

@@ -665,17 +665,7 @@ def _matching(pattern: str, cwd: str) -> list[str]:
 def _may_be_secret(pattern: str) -> bool:
     """Whether a pattern that says something, more than `*`, could mean a file of secrets."""
     name = pattern.rpartition("/")[2]
-    samples = (
-        ".env",
-        ".env.local",
-        ".netrc",
-        ".npmrc",
-        ".pypirc",
-        ".git-credentials",
-        "id_rsa",
-        "server.pem",
-        "server.key",
-    )
+    samples = ".env .env.local .netrc .npmrc .pypirc .git-credentials id_rsa server.pem server.key".split()
     return len(re.sub(r"[*?\[\]]", "", name)) >= 2 and any(fnmatch.fnmatchcase(each, name) for each in samples)
 
 

@@ -71,6 +71,11 @@ class ReaderFields(TypedDict, total=False):
     interspersed: bool
     harmless_options: bool
     check: str
+    one_of: str
+    each: str
+    never: str
+    first: str
+    or_else: str
     unless: str
     cwd: bool
     instead: str | list[str]

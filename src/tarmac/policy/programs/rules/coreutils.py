@@ -111,11 +111,13 @@ PROGRAMS = {
             LINE-NUMBERS line-numbers chop-long-lines RAW-CONTROL-CHARS raw-control-chars quit-if-one-screen no-init
             ignore-case version
         """,
-        operands="path", abbreviate=False, check="pager", does=[effect.MAY_WRITE_OR_START], answers_to="-V",
+        operands="path", abbreviate=False,
+        never=r"^\+", or_else="a pager's + gives it a command", does=[effect.MAY_WRITE_OR_START], answers_to="-V",
         grant="line", traits="shows-content answers keyboard",
     ),
     "more": ProgramEntry(
-        why="shows files; without a terminal it only prints", short="dflcpsu", operands="path", check="pager",
+        why="shows files; without a terminal it only prints", short="dflcpsu", operands="path",
+        never=r"^\+", or_else="a pager's + gives it a command",
         does=[effect.MAY_WRITE_OR_START], grant="line", traits="shows-content keyboard",
     ),
     "file": ProgramEntry(
@@ -273,7 +275,7 @@ PROGRAMS = {
         why="shows a manual page, without a pager", short="aks:fw",
         long="all where path apropos whatis sections: help version",
         refuse="html pager preprocessor troff-device gxditview browser config-file", operands="text", abbreviate=False,
-        check="man",
+        each=r"(?!.*\.\.)([A-Za-z0-9_.+:-]+|\[)", or_else="man of a file may run what is in it",
         does=[
             effect.STARTS_BY_OPTION_OR_SOURCE.on(
                 options="--pager --html --preprocessor --browser --gxditview --troff-device --config-file",
@@ -336,7 +338,8 @@ PROGRAMS = {
         unpacks_into="-C --directory", special="unpack", grant="line", traits="writes-by-form partial answers",
     ),
     "unzip": ProgramEntry(
-        why="lists or prints what is in an archive", short="lvZ1tqpchmsTzC", operands="path text", check="unzip",
+        why="lists or prints what is in an archive", short="lvZ1tqpchmsTzC", operands="path text",
+        one_of="l v Z t p c", or_else="it would write files",
         does=[effect.PACKS], unpacks_into="-d", special="unpack", answers_to="-v",
         traits="writes-by-form partial answers suggest-line",
     ),
@@ -534,7 +537,7 @@ PROGRAMS = {
     ),
     "seq": ProgramEntry(
         why="prints numbers", short="f:s:w", long="format: separator: equal-width help version", operands="text",
-        numbers=True, check="seq", traits="quiet answers named-only",
+        numbers=True, each="-?[0-9.]{1,7}", or_else="it may print without end", traits="quiet answers named-only",
     ),
     "factor": ProgramEntry(
         why="calculates", short="f:s:wd:hz",
@@ -629,7 +632,8 @@ PROGRAMS = {
     ),
     "cal": ProgramEntry(why="prints a calendar", short="13jmyhwbMsY", operands="text", traits="named-only"),
     "tee": ProgramEntry(
-        why="prints its input; a file would be written", short="ai", operands="text", check="tee",
+        why="prints its input; a file would be written", short="ai", operands="text",
+        each="/dev/(null|stderr|stdout)", or_else="it writes files",
         does=[effect.MAY_WRITE_OR_START], touches="changes", special="write_operands",
         traits="last-written writes-all answers named-only suggest-line",
     ),

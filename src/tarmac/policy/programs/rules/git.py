@@ -288,17 +288,19 @@ PROGRAMS = {
     ),
     "git clean": ProgramEntry(
         why="says what it would delete; without -n it deletes it", short="ndxXqfe:",
-        long="dry-run quiet force exclude:", refuse="interactive", operands="listed", check="dry", cwd=True,
+        long="dry-run quiet force exclude:", refuse="interactive", operands="listed",
+        one_of="n dry-run", or_else="without -n it does more than say what it would do", cwd=True,
     ),
     "git add|git rm": ProgramEntry(
         why="says what it would do; without -n it does it", short="nvAurf",
         long="dry-run verbose all update force recursive cached ignore-unmatch",
         refuse="patch interactive edit pathspec-from-file chmod renormalize intent-to-add refresh", operands="listed",
-        abbreviate=False, check="dry", cwd=True,
+        abbreviate=False, one_of="n dry-run", or_else="without -n it does more than say what it would do", cwd=True,
     ),
     "git commit": ProgramEntry(
         why="says what would be committed; without --dry-run it commits", short="av",
-        long="dry-run short porcelain long all verbose branch", abbreviate=False, check="dry", cwd=True,
+        long="dry-run short porcelain long all verbose branch", abbreviate=False,
+        one_of="n dry-run", or_else="without -n it does more than say what it would do", cwd=True,
     ),
     "git hash-object": ProgramEntry(
         why="computes a file's object id; -w would store it", short="t:", long="no-filters literally",
@@ -364,7 +366,7 @@ PROGRAMS = {
     ),
     "git remote": ProgramEntry(
         why="lists remotes; add, remove and set-url would change them, show and update go to the network", short="v",
-        long="verbose push all", operands="word", check="git-remote", traits="addresses",
+        long="verbose push all", operands="word", first="get-url", traits="addresses",
     ),
     "git stash list": ProgramEntry(like="log", why="lists stashes", check="pretty"),
     "git stash show": ProgramEntry(
@@ -432,11 +434,12 @@ PROGRAMS = {
     ),
     "git help|git var": ProgramEntry(
         why="shows a page of git's manual, or what git is set to", short="ag", long="all guides", operands="word",
-        check="man",
+        each=r"(?!.*\.\.)([A-Za-z0-9_.+:-]+|\[)", or_else="man of a file may run what is in it",
     ),
     "git apply": ProgramEntry(
         why="says what a patch would change; without --stat, --check and their kin it changes it", short="p:vR",
-        long="stat numstat summary check verbose reverse", operands="path", check="git-apply",
+        long="stat numstat summary check verbose reverse", operands="path",
+        one_of="stat numstat summary check", or_else="it changes files",
     ),
     "git symbolic-ref": ProgramEntry(
         why="says what a ref points to; a second word would change it", short="q",

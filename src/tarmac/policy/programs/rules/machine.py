@@ -15,18 +15,22 @@ PROGRAMS = {
     "date": ProgramEntry(
         why="prints the time; another form would set it", short="d:r@uRI::",
         long="date: reference@ utc universal rfc-email rfc-2822 rfc-3339: iso-8601:: help version debug",
-        refuse="set file", operands="text", check="date",
+        refuse="set file", operands="text", each=r"\+.*", or_else="date with such a word sets the clock",
         does=[effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE, effect.MAY_WRITE_OR_START],
         traits="text-values answers named-only suggest-line",
     ),
-    "sleep": ProgramEntry(why="waits", operands="number", check="sleep", traits="quiet named-only"),
+    "sleep": ProgramEntry(
+        why="waits", operands="number", each="[0-9.]{1,3}[sm]?", or_else="it waits for very long",
+        traits="quiet named-only",
+    ),
     "uname|id": ProgramEntry(
         why="prints a fact about the machine or the user", short="asnrvmpioudGgZzhbHlqTtVfc",
         long="""
             all kernel-name nodename kernel-release kernel-version machine processor hardware-platform operating-system
             user group groups name real zero pretty since silent quiet help version ignore: no-header short from
         """,
-        operands="word", harmless_options=True, check="no-files", traits="answers named-only suggest-line",
+        operands="word", harmless_options=True,
+        never="/", or_else="it would read another file", traits="answers named-only suggest-line",
     ),
     "arch|groups": ProgramEntry(like="uname", traits="named-only"),
     "nproc": ProgramEntry(like="uname", needs="/proc", traits="named-only"),
@@ -45,7 +49,7 @@ PROGRAMS = {
         does=[effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE], needs="/etc/hostname /etc/hosts", traits="named-only",
     ),
     "hostnamectl": ProgramEntry(
-        why="prints the machine's settings", long="no-pager help version", operands="status", check="status",
+        why="prints the machine's settings", long="no-pager help version", operands="status", first="status",
         does=[effect.CHANGES_MACHINE], needs="/etc/hostname", traits="server",
     ),
     "timedatectl|localectl": ProgramEntry(like="hostnamectl", does=[effect.CHANGES_MACHINE], traits="server"),
@@ -123,7 +127,8 @@ PROGRAMS = {
     "pidof": ProgramEntry(like="pgrep", needs="/proc"),
     "pstree": ProgramEntry(why="draws the processes", short="aAcgGhH:lnN:psStTuUZ", operands="word", needs="/proc"),
     "top": ProgramEntry(
-        why="prints the processes, once", short="bn:d:p:u:ciHo:w::SEs:l:", operands="none", check="top",
+        why="prints the processes, once", short="bn:d:p:u:ciHo:w::SEs:l:", operands="none",
+        one_of="b l", or_else="it needs a terminal",
         does=[effect.MAY_WRITE_OR_START], needs="/proc", traits="answers keyboard",
     ),
     "lsof": ProgramEntry(
@@ -142,7 +147,8 @@ PROGRAMS = {
     "netstat": ProgramEntry(
         why="lists connections and ports", short="altunpeiomsr46xhVcwgvMN",
         long="all listening tcp udp numeric programs route interfaces statistics extend", abbreviate=False,
-        check="numeric", does=[effect.MAY_WRITE_OR_START], needs="/proc", traits="server",
+        one_of="n numeric", or_else="it asks another machine for names",
+        does=[effect.MAY_WRITE_OR_START], needs="/proc", traits="server",
     ),
     "ip": ProgramEntry(
         why="shows addresses and routes", operands="text", check="ip",
@@ -158,7 +164,11 @@ PROGRAMS = {
             all no-pager full lines: type: state: property: no-legend plain output: user system failed quiet value help
             version recursive show-types reverse after before
         """,
-        refuse="host machine root", operands="text", abbreviate=False, check="systemctl",
+        refuse="host machine root", operands="text", abbreviate=False,
+        first="""
+            status list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active
+            is-enabled is-failed is-system-running show cat get-default
+        """,
         does=[
             effect.HALTS.on("poweroff|reboot|halt|suspend|hibernate|rescue|emergency|isolate"), effect.STEERS_SERVICES,
             effect.STARTS_WITH_MACHINE.on(
@@ -206,7 +216,8 @@ PROGRAMS = {
         does=[effect.CHANGES_MACHINE, effect.ONLY_ASKS_MACHINE, effect.MAY_WRITE_OR_START], traits="server",
     ),
     "tput": ProgramEntry(
-        why="asks about the terminal", operands="word", check="tput", does=[effect.MAY_WRITE_OR_START],
+        why="asks about the terminal", operands="word",
+        first="cols lines colors longname size", least=1, does=[effect.MAY_WRITE_OR_START],
         needs="/etc/terminfo",
     ),
     "stty -a|stty size|stty -g": ProgramEntry(why="asks about the terminal"),
@@ -248,7 +259,9 @@ PROGRAMS = {
     "apt-cache": ProgramEntry(
         why="asks about packages", short="anq",
         long="names-only all-versions no-all-versions installed quiet version help full recurse", operands="text",
-        abbreviate=False, check="apt-cache", does=[effect.MAY_WRITE_OR_START],
+        abbreviate=False,
+        first="show search policy depends rdepends showpkg pkgnames madison stats", least=1,
+        does=[effect.MAY_WRITE_OR_START],
         needs="""
             /var/lib/dpkg /etc/dpkg/dpkg.cfg /etc/dpkg/dpkg.cfg.d /etc/dpkg/origins /var/lib/apt /var/cache/apt
             /etc/apt/sources.list /etc/apt/sources.list.d /etc/apt/apt.conf.d /etc/apt/preferences.d
@@ -259,7 +272,8 @@ PROGRAMS = {
     "rpm": ProgramEntry(
         why="asks about packages", short="qailfRc",
         long="query all info list file requires changelog version whatprovides last",
-        refuse="eval define pipe root erase install upgrade import", operands="text", abbreviate=False, check="rpm",
+        refuse="eval define pipe root erase install upgrade import", operands="text", abbreviate=False,
+        one_of="q query version", or_else="only rpm's questions are known",
         does=[effect.REMOVES_PACKAGES.on("-e"), effect.CHANGES_PACKAGES, effect.MAY_WRITE_OR_START],
         needs="/var/lib/rpm /etc/rpm /etc/dnf /etc/yum.repos.d", grant="command",
     ),
@@ -274,7 +288,8 @@ PROGRAMS = {
     ),
     "ldconfig": ProgramEntry(
         why="lists libraries; without -p it would change their cache", short="pv", long="print-cache verbose",
-        refuse="C f n N r X l", abbreviate=False, check="needs-p",
+        refuse="C f n N r X l", abbreviate=False,
+        one_of="p print-cache", or_else="without -p it would change the machine",
         does=[
             effect.CHANGES_MACHINE,
             EffectEntry("low", "reads", "shows which libraries are known", options="-p --print-cache", instead=True),
@@ -311,15 +326,18 @@ PROGRAMS = {
         instead=["bash", "-c", 'help "$@"', "bash"],
     ),
     "modinfo": ProgramEntry(
-        why="shows a kernel module", short="F:nadp", operands="word", abbreviate=False, check="no-files",
+        why="shows a kernel module", short="F:nadp", operands="word", abbreviate=False,
+        never="/", or_else="it would read another file",
         does=[effect.SHOWS_MACHINE, effect.ASKS_MACHINE],
     ),
     "fuser": ProgramEntry(
-        why="shows who uses a port or a file; -k would end them", short="v", operands="word", check="fuser",
+        why="shows who uses a port or a file; -k would end them", short="v", operands="word",
+        each="[0-9]+/(tcp|udp)", or_else="only ports are known",
         does=[effect.STEERS_PROCESSES, effect.ONLY_ASKS_MACHINE, effect.MAY_WRITE_OR_START], needs="/proc",
     ),
     "last": ProgramEntry(
-        why="says who logged in", short="n:aFRwx", operands="word", numbers=True, check="no-files",
+        why="says who logged in", short="n:aFRwx", operands="word", numbers=True,
+        never="/", or_else="it would read another file",
         does=[effect.MAY_WRITE_OR_START], needs="/run/utmp /var/log/wtmp /proc",
     ),
     "apt-get|apt": ProgramEntry(
@@ -362,7 +380,7 @@ PROGRAMS = {
         brew list|brew info|brew deps|brew outdated|brew search|brew config|brew leaves|brew desc|brew uses|brew ls
     """: ProgramEntry(
         why="asks about packages", short="l1", long="versions formula cask tree installed json:: full-name",
-        operands="word", abbreviate=False, check="brew",
+        operands="word", abbreviate=False, never=r"^[/.]|\.rb\Z", or_else="a formula in a file is run",
     ),
     "brew": ProgramEntry(
         does=[
@@ -426,7 +444,7 @@ PROGRAMS = {
     ),
     "iptables -L|ip6tables -L": ProgramEntry(
         why="shows the rules of the network", short="nvt:", long="line-numbers numeric verbose table:", operands="word",
-        most=1, abbreviate=False, check="numeric",
+        most=1, abbreviate=False, one_of="n numeric", or_else="it asks another machine for names",
     ),
     "iptables|ip6tables": ProgramEntry(
         does=[

@@ -34,7 +34,7 @@ PROGRAMS = {
     ),
     "kubectl version": ProgramEntry(
         why="prints its version; without --client it would ask the cluster", short="o:", long="client output: short",
-        refuse="kubeconfig server token", abbreviate=False, check="client",
+        refuse="kubeconfig server token", abbreviate=False, one_of="client", or_else="it asks the cluster",
     ),
     "kubectl": ProgramEntry(
         why="options before the command", short="n:", long="namespace: context:", refuse="kubeconfig server token",
@@ -118,7 +118,9 @@ PROGRAMS = {
         unless=".npmrc",
     ),
     "npm help": ProgramEntry(
-        why="shows a page of npm's manual", operands="word", most=1, check="man", unless=".npmrc", adds="--viewer=man",
+        why="shows a page of npm's manual", operands="word", most=1,
+        each=r"(?!.*\.\.)([A-Za-z0-9_.+:-]+|\[)", or_else="man of a file may run what is in it",
+        unless=".npmrc", adds="--viewer=man",
     ),
     "npm run|npm run-script": ProgramEntry(
         why="lists the project's scripts; with a name it would run one", unless=".npmrc",
@@ -374,11 +376,13 @@ PROGRAMS = {
     "go list": ProgramEntry(
         why="asks go about packages", short="m", long="m json:: f: deps test find e u versions retracted tags:",
         refuse="toolexec exec modfile overlay export compiled C vcs", operands="word", single=True, abbreviate=False,
-        check="go-list", cwd=True,
+        never="@", or_else="it may fetch from anywhere", cwd=True,
     ),
     "go env": ProgramEntry(
         why="prints some of go's settings; -w and -u would change them, and others may hold credentials", long="json",
-        refuse="w u", operands="word", least=1, single=True, abbreviate=False, check="go-env",
+        refuse="w u", operands="word", least=1, single=True, abbreviate=False,
+        never="^(GOPROXY|GOAUTH|GOFLAGS|GOSUMDB|GONOPROXY|GOPRIVATE|GOENV)$",
+        or_else="it prints settings that may hold credentials",
     ),
     "go version|go doc|go help|go mod graph|go mod why|go mod verify": ProgramEntry(
         why="asks go about versions, documentation and modules", long="m v all src short u c cmd", operands="word",
@@ -510,7 +514,8 @@ PROGRAMS = {
     ),
     "docker compose config|docker-compose config": ProgramEntry(
         why="says what services there are", short="q", long="quiet services volumes images profiles",
-        refuse="output lock-image-digests environment", operands="none", abbreviate=False, check="compose-config",
+        refuse="output lock-image-digests environment", operands="none", abbreviate=False,
+        one_of="q quiet services volumes images profiles", or_else="it prints what .env and others hold",
         traits="local",
     ),
     "docker compose": ProgramEntry(
