@@ -26,7 +26,7 @@ from tarmac.policy.judgement import Court, Judgement
 from tarmac.policy.parse.command import CommandLine, ObstacleKind, read_line
 from tarmac.policy.parse.parser import Unreadable, check_text, dialect_of, is_powershell, parse, same_in_bash
 from tarmac.policy.places import Ground
-from tarmac.policy.programs.effects import Effect
+from tarmac.policy.programs.effects import effect_of
 from tarmac.policy.programs.program import Trait, known, registry
 from tarmac.policy.programs.repository import check_repository
 from tarmac.policy.verdict import (
@@ -133,49 +133,47 @@ class Policy:
 
     async def _judge_command(self, action: Execute, workspace: Path, task: TaskId | None) -> Verdict:
         if self.files.elsewhere:
-            return await self._judge_command_there(action, workspace, task)
+            return (await self._weighed(action, workspace, task, self._make_court(self.files.afresh())))[0]
         key = (action, workspace, task)
         known = self._verdicts.get(key)
         if known is not None and self._still(known, action, workspace, task):
             self._verdicts.move_to_end(key)
             return known.verdict
         noted = budget.begin_notes()
-        budget.begin()
         try:
-            whole = await self._whole(action, Ground.of(action.cwd, workspace, home=self._home))
-            verdict = Scales(self.settings, self.rules, self.grants).weigh(action, whole, workspace, task)
-            grants = self._grants_for(action, verdict, workspace, task)
-        except (Unreadable, budget.Spent) as error:
-            return self._unread(action, error.reason)
-        except RecursionError:
-            return self._unread(action, "it is nested too deeply")
-        except Exception as error:  # a bug of ours must never allow anything, nor crash the caller
-            return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule=Rule.ASK_FAILED)
+            verdict, grants = await self._weighed(action, workspace, task, self._court)
         finally:
             budget.end_notes()
-            budget.end()
-        if not any("*" in path or "?" in path for path in noted):  # a pattern of folders can't be watched
+        if grants is not None and not any("*" in path or "?" in path for path in noted):  # a pattern can't be watched
             self._verdicts[key] = _Known(verdict, noted, grants)
             while len(self._verdicts) > self.settings.cache_size:
                 self._verdicts.popitem(last=False)
         return verdict
 
-    async def _judge_command_there(self, action: Execute, workspace: Path, task: TaskId | None) -> Verdict:
-        """Judge a command at another place, with the files there. Nothing is proven, because no plan runs there."""
-        files = self.files.afresh()
-        budget.begin(files.system)
+    async def _weighed(
+        self, action: Execute, workspace: Path, task: TaskId | None, court: Court
+    ) -> tuple[Verdict, tuple[str | None, ...] | None]:
+        """The verdict, and what the grants say about the line; None: it couldn't be read.
+
+        At another place, the files there are looked at. Nothing is proven, because no plan runs there.
+        """
+        budget.begin(court.files.system)
         try:
-            ground = await asyncio.to_thread(Ground.of, action.cwd, workspace, home=self._home)
-            whole = await self._whole(action, ground, self._make_court(files))
-            return Scales(self.settings, self.rules, self.grants).weigh(action, whole, workspace, task)
+            if court.files.elsewhere:
+                ground = await asyncio.to_thread(Ground.of, action.cwd, workspace, home=self._home)
+            else:
+                ground = Ground.of(action.cwd, workspace, home=self._home)
+            whole = await self._whole(action, ground, court)
+            verdict = Scales(self.settings, self.rules, self.grants).weigh(action, whole, workspace, task)
+            return verdict, self._grants_for(action, verdict, workspace, task)
         except (Unreadable, budget.Spent) as error:
-            return self._unread(action, error.reason)
+            return self._unread(action, error.reason), None
         except RecursionError:
-            return self._unread(action, "it is nested too deeply")
+            return self._unread(action, "it is nested too deeply"), None
         except PlaceFailed:
             raise
         except Exception as error:  # a bug of ours must never allow anything, nor crash the caller
-            return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule=Rule.ASK_FAILED)
+            return self._unread(action, f"the judge itself failed: {type(error).__name__}", rule=Rule.ASK_FAILED), None
         finally:
             budget.end()
 
@@ -195,9 +193,8 @@ class Policy:
         ]
         return (self.grants.trouble, line, *words)
 
-    async def _whole(self, action: Execute, ground: Ground, court: Court | None = None) -> Whole:
+    async def _whole(self, action: Execute, ground: Ground, court: Court) -> Whole:
         """Parse the line, then all shell text inside its commands, down to a limited depth."""
-        court = court or self._court
         dialect = dialect_of(action.shell)
         whole = Whole()
         if dialect is None:
@@ -222,28 +219,14 @@ class Policy:
         while waiting:
             script, here, depth = waiting.pop(0)
             if depth > DEEPEST_SCRIPT or len(whole.parts) > 200:
-                whole.extra.append(
-                    Effect(
-                        "high",
-                        Rule.ASK_HIDDEN,
-                        "hides its command behind too many others",
-                        Rule.ASK_HIDDEN.kind,
-                        known=False,
-                    )
-                )
+                does = "hides its command behind too many others"
+                whole.extra.append(effect_of(Rule.ASK_HIDDEN, "high", does, known=False))
                 break
             try:
                 inner = await self._read(script, dialect or "bash")
             except Unreadable as error:
-                whole.extra.append(
-                    Effect(
-                        "high",
-                        Rule.ASK_HIDDEN,
-                        f"runs text that can't be read: {error.reason}",
-                        Rule.ASK_HIDDEN.kind,
-                        known=False,
-                    )
-                )
+                does = f"runs text that can't be read: {error.reason}"
+                whole.extra.append(effect_of(Rule.ASK_HIDDEN, "high", does, known=False))
                 continue
             judged = await self._judged(court, inner, here, may_prove=False)
             whole.parts += judged.parts
@@ -310,44 +293,29 @@ class Policy:
     # terminals and input
 
     async def _judge_opening(self, action: OpenTerminal, workspace: Path, task: TaskId | None) -> Verdict:
+        decision: Decision
         name = action.shell.rpartition("/")[2]
         part = shlex.join((action.shell, *action.arguments))
         if action.arguments:  # they may run anything: `bash -c …`
             verdict = await self._judge_command(Execute(part, cwd=action.cwd), workspace, task)
-            decision: Decision = "deny" if verdict.decision == "deny" else "ask"
+            decision = "deny" if verdict.decision == "deny" else "ask"
             return replace(verdict, decision=decision, plan=None)
         ground = Ground.of(action.cwd, workspace, home=self._home)
         inside, prompts = ground.inside, _why_prompts_run(ground)
         program = _program_of_whom(action, workspace)
         known = name in ("bash", "sh", "zsh", "fish", "dash", "ksh") and not program
         explanation = f"opens a terminal with {action.shell if program else name} in {action.cwd}"
+        judged = partial(Verdict, part=part, explanation=explanation, rule="terminal.open")
         if inside and known and not prompts:
+            reason = "a shell in the workspace runs nothing automatically"
             decision = "allow" if self.settings.auto_approve_safe_commands else "ask"
-            return Verdict(
-                decision=decision,
-                risk="low",
-                reason="a shell in the workspace runs nothing automatically",
-                part=part,
-                explanation=explanation,
-                rule="terminal.open",
-            )
-        reason = (
-            (prompts or "it is outside of the workspace") if known else (program or "an unknown shell may do anything")
-        )
-        return Verdict(
-            decision="ask",
-            risk="high" if program else "medium",
-            reason=reason,
-            part=part,
-            explanation=explanation,
-            rule="terminal.open",
-        )
+            return judged(decision=decision, risk="low", reason=reason)
+        elsewhere = prompts or "it is outside of the workspace"
+        reason = elsewhere if known else (program or "an unknown shell may do anything")
+        return judged(decision="ask", risk="high" if program else "medium", reason=reason)
 
     async def _judge_input(self, action: SendInput, workspace: Path, task: TaskId | None) -> Verdict:
-        async def judge(command: Execute) -> Verdict:
-            return await self._judge_command(command, workspace, task)
-
-        return await judge_input(action, judge=judge)
+        return await judge_input(action, judge=lambda command: self._judge_command(command, workspace, task))
 
 
 def _judge_opening_there(action: OpenTerminal) -> Verdict:
@@ -402,24 +370,11 @@ def _only_reads(action: Action, verdict: Verdict) -> bool:
 
 
 def _judge_killing(action: KillTerminal) -> Verdict:
-    part = f"terminal {action.terminal}"
+    verdict = partial(Verdict, part=f"terminal {action.terminal}", rule="terminal.kill")
     if action.running is None:
-        return Verdict(
-            decision="allow",
-            risk="low",
-            reason="nothing runs in it",
-            part=part,
-            explanation="closes a terminal",
-            rule="terminal.kill",
-        )
-    return Verdict(
-        decision="ask",
-        risk="medium",
-        reason=f"`{action.running[:80]}` runs in it",
-        part=part,
-        explanation="closes a terminal and ends what runs in it",
-        rule="terminal.kill",
-    )
+        return verdict(decision="allow", risk="low", reason="nothing runs in it", explanation="closes a terminal")
+    reason, explanation = f"`{action.running[:80]}` runs in it", "closes a terminal and ends what runs in it"
+    return verdict(decision="ask", risk="medium", reason=reason, explanation=explanation)
 
 
 def read_tables() -> None:
@@ -432,40 +387,26 @@ def _judge_connection(action: Connect, grants: Grants | None, *, workspace: Path
     """Ask about each host once, and always about a host of this machine or a private network."""
     words = ("host", action.host, *(("private",) if action.private else ()))  # a public name may lead elsewhere later
     explanation = f"fetches from {action.host}"
+    verdict = partial(Verdict, part=action.url, explanation=explanation)
     if action.host.strip("[]").rpartition(":")[0] in METADATA or action.host.strip("[]") in METADATA:
-        return Verdict(
-            decision="deny",
-            risk="critical",
-            reason="it gives away the credentials of this machine",
-            part=action.url,
-            explanation=explanation,
-            rule="connect.metadata",
-        )
+        reason = "it gives away the credentials of this machine"
+        return verdict(decision="deny", risk="critical", reason=reason, rule="connect.metadata")
     grant = grants.covers_use(words, workspace=workspace, task=task) if grants else None
     if grant:
         return _granted(grant, action.url, explanation)
-    return Verdict(
-        decision="ask",
-        risk="high" if action.private else "medium",
-        reason="it is an address of this machine or a private network"
-        if action.private
-        else "the host is not allowed yet",
-        part=action.url,
-        explanation=explanation,
-        rule="connect.private" if action.private else "connect.host",
-        suggested_grants=(SuggestedGrant("use", f"connections to {action.host}", words),),
-        personal="it reaches into a private network" if action.private else "",
-    )
+    offers = (SuggestedGrant("use", f"connections to {action.host}", words),)
+    verdict = partial(verdict, decision="ask", suggested_grants=offers)
+    if action.private:
+        reason, personal = "it is an address of this machine or a private network", "it reaches into a private network"
+        return verdict(risk="high", reason=reason, rule="connect.private", personal=personal)
+    return verdict(risk="medium", reason="the host is not allowed yet", rule="connect.host")
 
 
 def _judge_server(action: UseServer, grants: Grants | None, *, workspace: Path, task: TaskId | None) -> Verdict:
     """Ask about each tool once, and again when the server changes its description."""
     words = ("server", action.server, action.tool, action.digest)
-    what = (
-        f"the tool {action.tool} of the MCP server {action.server}"
-        if action.tool
-        else f"the MCP server {action.server}"
-    )
+    what = f"the MCP server {action.server}"
+    what = f"the tool {action.tool} of {what}" if action.tool else what
     part = f"{action.server} {action.tool}".strip()
     explanation = f"uses {what}" if action.tool else f"starts {what}"
     if action.allowed and not action.changed:
