@@ -138,7 +138,7 @@ async def test_the_users_own_risk_is_at_least_what_a_command_has(
     assert not rule or verdict.rule == rule
     if rule == "user.risk":
         assert verdict.reason.endswith(f" (of {risk} risk by your rules)")
-        assert verdict.reason == f"it {verdict.explanation}"  # it says what the command does, and whose word the risk is
+        assert verdict.reason == f"it {verdict.explanation}"
         assert bool(verdict.personal) == (risk == "critical")  # then no level allows it
 
 
