@@ -18,6 +18,7 @@ from tarmac.models.messages import Message, Part, Reasoning, Text, ToolResult, T
 from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, TextDelta, ToolSchema
 from tarmac.models.xml_calls import XmlCalls, as_text, call_as_xml, describe_tools
 from tarmac.models.xml_parser import XmlParser
+from tarmac.tools.toolbox import toolbox
 
 STRING = {"type": "string"}
 FILE = {"type": "object", "properties": {"path": STRING, "lines": {"type": "array", "items": {"type": "integer"}}}}
@@ -318,13 +319,16 @@ def test_the_history_is_told_in_words() -> None:
     assert told.messages[2].text == "[read_file] Result:\n\nx = 1\n\n[read_file] Failed:\n\nno JSON\n\nand?"
 
 
-def test_tools_are_described_with_types_and_what_is_required() -> None:
+def test_tools_are_described_as_a_call_with_types_and_what_is_required() -> None:
+    """S11."""
     text = describe_tools((WRITE, MANY))
-    assert "- path (string, required)" in text
-    assert "- line_count (integer)" in text
-    assert "- files (array)" in text
+    assert "<path>required" in text
+    assert "<line_count>integer" in text
+    assert "<files>array" in text
     assert '"$ref"' not in describe_tools((WRITE,))
-    assert "<write_to_file>\n<path>…</path>" in text
+    assert "<write_to_file>\n<path>" in text
+    read = describe_tools(toolbox().schemas(["read_file"]))
+    assert 'JSON: [{"path": "The file.", "line_ranges": ["Parts to read' in read
 
 
 PHI = Dialect("ollama", "phi", "/v1", GPT.says)

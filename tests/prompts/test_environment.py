@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.prompts.snapshot import same_as_snapshot
@@ -15,6 +16,7 @@ from tarmac.prompts.environment_details import (
     TodoFacts,
     environment_details,
 )
+from tarmac.tasks.auto import LEVELS
 
 NOW = datetime(2026, 11, 16, 9, 30, tzinfo=UTC)
 HERE = Path("/src/shop")
@@ -69,6 +71,18 @@ def test_a_later_turn_tells_what_changed_what_runs_and_what_is_left_to_do() -> N
         )
     )
     same_as_snapshot("environment-later", text)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_level_is_told_and_told_again_when_it_changes(level: str) -> None:
+    """S8: the system prompt stays the same when the user switches the level."""
+    alone = environment_details(facts(level=level, attended=False))
+    assert f"# Approval level: {level}\nYou " in alone
+    assert "Everything else is denied." in alone and "asked" not in alone
+    assert "The user is asked about everything else." in environment_details(facts(level=level))
+    before = facts(level="ask" if level != "ask" else "edits")
+    assert f"# Approval level: {level}" in environment_details(facts(level=level), before)
+    assert environment_details(before, before) == ""
 
 
 def test_an_unknown_cost_is_unknown_not_nothing() -> None:

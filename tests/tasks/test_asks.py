@@ -12,6 +12,7 @@ from tests.tasks.engine import Seen, Turn, a_task, an_app, call, done, messages_
 from tarmac.errors import BadRequest
 from tarmac.models.messages import Text
 from tarmac.policy.approval import Answer, AnswerKind
+from tarmac.tasks.auto import Auto
 from tarmac.tasks.context import Ended
 from tarmac.tasks.events import (
     CallId,
@@ -445,3 +446,38 @@ def test_a_command_that_was_asked_about_had_begun() -> None:
     events = [ToolStarted(at=1.0, call=CallId("c1"), name="execute_command", title="Running `make`"), asked]
     assert _asking(events) == set()
     assert metadata(events).status == "created"
+
+
+@pytest.mark.parametrize(
+    ("config", "auto", "missing"),
+    [
+        ({}, "ask", {"ask_followup_question", "switch_mode", "new_task"}),
+        ({}, "workspace", {"ask_followup_question", "new_task"}),
+        ({"policy.auto_approve_questions": True}, "all", set()),
+    ],
+)
+async def test_what_nobody_can_answer_is_not_offered(
+    tmp_path: Path, config: dict[str, object], auto: Auto, missing: set[str]
+) -> None:
+    """S7: an unattended prompt has no tool whose every call would be denied, and names none."""
+    needs_a_person = {"ask_followup_question", "switch_mode", "new_task"}
+    for mode in ("code", "architect", "debug", "ask", "orchestrator"):
+        async with a_task(tmp_path / "work", done(), auto=auto, mode=mode, config=config) as task:
+            assert (await task.run()).why == "completed"
+            prompt = await task._engine._prompt.prepared()
+            assert needs_a_person - {each.name for each in prompt.tools} == missing
+            assert not any(each in prompt.system for each in missing)
+            assert "Nobody is there to be asked." in prompt.system
+        async with a_task(tmp_path / "work", done(), auto=auto, mode=mode, config=config, attended=True) as task:
+            prompt = await task._engine._prompt.prepared()
+            assert needs_a_person <= {each.name for each in prompt.tools}
+            assert "Nobody is there" not in prompt.system
+
+
+async def test_a_question_that_was_not_offered_is_refused_with_a_way_on(tmp_path: Path) -> None:
+    """S13: a model that asks although nobody is there is told so."""
+    asks = turn(call("ask_followup_question", question="Which?"))
+    async with a_task(tmp_path / "work", asks, done()) as task:
+        seen = Seen(task)
+        assert (await task.run()).why == "completed"
+        assert "Nobody is here to answer. Decide by what is most likely meant" in str(results(seen))

@@ -26,16 +26,18 @@ from tarmac.models.xml_parser import XmlParser
 from tarmac.models.xml_values import VERBATIM, kinds, property_of
 
 INSTRUCTIONS = """\
-# Tools
+# How to call a tool
 
-You use a tool by writing it as XML-style tags: the tool's name as the outer tag, each argument in a tag of its own.
+Write the call as XML-style tags: the tool's name as the outer tag, each argument in a tag of its own.
 
 <tool_name>
 <argument>value</argument>
 </tool_name>
 
 Write values as they are, without escaping and without code fences around the call. Lists and objects are JSON, or \
-tags within tags. After a call, stop: you get its result with the next message. Never write results yourself."""
+tags within tags. After a call, stop: you get its result with the next message. Never write results yourself.
+
+The tools follow. Each tag says what its value is. Leave out what is not required and not needed."""
 
 
 class XmlCalls:
@@ -152,25 +154,37 @@ def describe_tools(tools: Iterable[ToolSchema]) -> str:
 
 
 def _describe(tool: ToolSchema) -> str:
+    """The tool as a call of it, with the description of each argument as its value."""
     properties = tool.parameters.get("properties")
     fields = properties if isinstance(properties, Mapping) else {}
     needed = tool.parameters.get("required")
     required = needed if isinstance(needed, list | tuple) else ()
-    lines = [f"## {tool.name}", tool.description]
-    if fields:
-        lines.append("Arguments:")
+    lines = [f"## {tool.name}", tool.description, f"<{tool.name}>"]
     for name in fields:
         schema = property_of(tool.parameters, name)
         types = " or ".join(sorted(kinds(schema, tool.parameters) - {"null"}))
+        head = ", ".join(([types] if types != "string" else []) + (["required"] if name in required else []))
         about = fields[name].get("description") if isinstance(fields[name], Mapping) else None
-        about = f": {about}" if about else ""
-        lines.append(f"- {name} ({types}{', required' if name in required else ''}){about}{_shape(schema, types)}")
-    usage = [f"<{name}>{'…' if name in required else '… (if needed)'}</{name}>" for name in fields]
-    return "\n".join((*lines, "Usage:", f"<{tool.name}>", *usage, f"</{tool.name}>"))
+        lines.append(f"<{name}>{'. '.join(filter(None, (head, about)))}{_shape(schema, types)}</{name}>")
+    return "\n".join((*lines, f"</{tool.name}>"))
 
 
 def _shape(schema: Mapping[str, object], types: str) -> str:
-    """The schema of a list or an object, or the values of an enum."""
-    if types in ("array", "object") or "array" in types or "object" in types:
-        return f" JSON schema: {json.dumps(dict(schema), ensure_ascii=False)}"
+    """What a list or an object has in it, or the values of an enum."""
+    if "array" in types or "object" in types:
+        return f" JSON: {json.dumps(_pattern(schema), ensure_ascii=False)}"
     return f" One of: {', '.join(map(str, choices))}" if isinstance(choices := schema.get("enum"), list) else ""
+
+
+def _pattern(schema: Mapping[str, object]) -> object:
+    """A value with a description in every place. Of a schema that has more than lists and fields: the schema."""
+    match schema:
+        case {"properties": Mapping() as fields}:
+            return {name: _pattern(field) for name, field in fields.items()}
+        case {"items": Mapping() as item} if "properties" in item:
+            return [_pattern(item)]
+        case {"type": "array", "items": {"type": "string"}, "description": str(about)}:
+            return [about]
+        case {"type": "string", "description": str(about)}:
+            return about
+    return dict(schema)

@@ -32,6 +32,13 @@ SECTION = {  # characters
 }
 MOST = sum(SECTION.values()) + 500
 MINUTES = 10.0  # then the time is told again
+_RUNS = {  # without a question, at each level of approval
+    "plan": "You read files and run commands that only read. What would change something is denied.",
+    "ask": "You read files of the workspace and run commands that only read.",
+    "edits": "You read and change files of the workspace and run commands that only read.",
+    "workspace": "You read and change files of the workspace and run commands of up to medium risk in it.",
+    "all": "You run and change everything, except critical commands, protected files and credentials.",
+}
 _CLOSING = re.compile(r"<(?=\s*/?\s*environment_details)", re.IGNORECASE)
 
 
@@ -75,6 +82,8 @@ class Facts:
     mode: str
     mode_name: str = ""
     model: str = ""
+    level: str = ""  # of automatic approval
+    attended: bool = True  # a user can be asked
     cost: float | None = None  # None: unknown
     cost_limit: float | None = None
     context_tokens: int | None = None
@@ -234,6 +243,10 @@ def _mode(facts: Facts) -> Iterable[str]:
     )
     if facts.model:
         yield f"# Model: {_line(facts.model, 100)}"
+    if facts.level:
+        yield f"# Approval level: {facts.level}"
+        rest = "The user is asked about everything else." if facts.attended else "Everything else is denied."
+        yield f"{_RUNS.get(facts.level, '')} {rest}".strip()
 
 
 def _cost(facts: Facts) -> Iterable[str]:

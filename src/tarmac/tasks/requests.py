@@ -23,6 +23,7 @@ from tarmac.models.provider import CallDelta, Completion, ModelError, Prompt, Re
 from tarmac.policy.approval import AnswerKind, Authority
 from tarmac.prompts.instructions import read_instructions
 from tarmac.prompts.system import PromptContext, system_prompt, unsuited_edit_tools
+from tarmac.tasks.auto import Kinds
 from tarmac.tasks.condense import Condenser
 from tarmac.tasks.consent import Consent
 from tarmac.tasks.context import Ended, judged, now
@@ -345,6 +346,16 @@ def retry_delay(
     return max(own, wanted or 0.0) + own * JITTER * chance
 
 
+def _needs_a_person(approved: Kinds) -> set[str]:
+    """The tools whose every call only a person could answer or approve."""
+    by_itself = {
+        "ask_followup_question": approved.questions,
+        "switch_mode": approved.modes,
+        "new_task": approved.subtasks,
+    }
+    return {name for name, is_approved in by_itself.items() if not is_approved}
+
+
 class TaskPrompt:
     """The prompt of one open task, without its messages."""
 
@@ -368,7 +379,8 @@ class TaskPrompt:
 
     def _key(self) -> object:
         state = self._state
-        return (state.mode, state.model.info.id, state.model.info.images, state.history.folded, state.attended)
+        kinds = None if state.attended else state.context.settings.approved
+        return (state.mode, state.model.info.id, state.model.info.images, state.history.folded, state.attended, kinds)
 
     def forget(self) -> None:
         """Read rules and instructions again before the next request."""
@@ -384,6 +396,8 @@ class TaskPrompt:
             names = [each for each in names if each != "run_slash_command"]
         if not state.history.folded:
             names = [each for each in names if each not in ("read_output", "condense")]
+        if not state.attended:
+            names = [each for each in names if each not in _needs_a_person(settings.approved)]
         tools = state.context.toolbox.schemas(names)
         context = PromptContext(
             mode=state.mode,
@@ -399,7 +413,6 @@ class TaskPrompt:
             images=state.model.info.images,
             servers=state.context.servers.names,
             attended=state.attended,
-            level=settings.auto,
             command_timeout=settings.tools.command_timeout,
         )
         return Prompt(system=system_prompt(context), messages=(), tools=tools)

@@ -102,6 +102,8 @@ class Surroundings:
             mode=state.mode.slug,
             mode_name=state.mode.name,
             model=state.model.info.id,
+            level=state.context.settings.auto,
+            attended=state.attended,
             cost=state.cost,
             cost_limit=state.context.settings.limits.max_cost,
             context_tokens=state.context_tokens or None,

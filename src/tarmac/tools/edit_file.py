@@ -381,10 +381,7 @@ def _failures(original: Original, failed: tuple[FailedPart, ...]) -> str:
 class WriteToFile(Tool):
     name: ClassVar[str] = "write_to_file"
     group: ClassVar[Group] = "edit"
-    description: ClassVar[str] = (
-        "Write a whole file, new or existing. Missing folders are created. The content must be complete, without "
-        "placeholders such as `// rest of the code`."
-    )
+    description: ClassVar[str] = "Write a whole file, new or existing. Missing folders are created."
     spellings: ClassVar[Mapping[str, str]] = {
         **PATH_SPELLINGS,
         "text": "content",
@@ -393,7 +390,9 @@ class WriteToFile(Tool):
     }
 
     path: Annotated[str, Meta(min_length=1, description="The file.")]
-    content: Annotated[str, Meta(description="The complete content.")]
+    content: Annotated[
+        str, Meta(description="The complete content, without placeholders such as `// rest of the code`.")
+    ]
     line_count: Annotated[
         int | None,
         Meta(description="The number of lines in the content."),

@@ -50,7 +50,7 @@ class ExecuteCommand(Tool):
     group: ClassVar[Group] = "command"
     description: ClassVar[str] = (
         "Run a command in a real terminal of this task. The result has the exit code and the output. If it asks "
-        "something, the result has its prompt. After `timeout` it continues in the background."
+        "something, the result has its prompt."
     )
 
     command: Annotated[str, Meta(min_length=1, description="The command, one or more lines.")]

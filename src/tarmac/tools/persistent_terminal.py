@@ -186,8 +186,7 @@ class SendToTerminal(Tool):
     description: ClassVar[str] = (
         "Type into the command that runs in a terminal. Send text to answer its prompt (Enter is added), or keys by "
         "name, such as `C-c`, `C-d`, `Up`, `Enter`, `Escape` or `q`. The result has what the command prints next, or "
-        "the screen of a full-screen program (vim, less, htop) after it has reacted. Only the person may type "
-        "passwords and other secrets."
+        "the screen of a full-screen program (vim, less, htop) after it has reacted."
     )
     spellings: ClassVar[Mapping[str, str]] = {**SPELLINGS, "input": "text"}
 

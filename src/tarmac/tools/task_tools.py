@@ -62,7 +62,7 @@ class AskFollowupQuestion(Tool):
     name: ClassVar[str] = "ask_followup_question"
     group: ClassVar[Group] = "always"
     description: ClassVar[str] = (
-        "Ask the person a question if you can't find out something that the task needs. "
+        "Ask the user a question if you can't find out something that the task needs. "
         "Offer two to four answers to choose from."
     )
     spellings: ClassVar[Mapping[str, str]] = {"suggestions": "follow_up", "options": "follow_up"}
@@ -98,14 +98,9 @@ class AskFollowupQuestion(Tool):
 class AttemptCompletion(Tool):
     name: ClassVar[str] = "attempt_completion"
     group: ClassVar[Group] = "always"
-    description: ClassVar[str] = (
-        "Present the result of the task, after you have seen that every tool call succeeded. "
-        "The person accepts it or says what is missing."
-    )
+    description: ClassVar[str] = "Present the result, once everything is done and you have seen that it works."
 
-    result: Annotated[
-        str, Meta(min_length=1, description="The final result. It does not end with a question or an offer.")
-    ]
+    result: Annotated[str, Meta(min_length=1, description="The final result.")]
 
     @classmethod
     def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
@@ -146,7 +141,7 @@ class NewTask(Tool):
     )
     spellings: ClassVar[Mapping[str, str]] = {"mode_slug": "mode", "prompt": "message", "description": "message"}
 
-    mode: Annotated[str, Meta(description="The mode's slug.")] = ""
+    mode: Annotated[str, Meta(description="The mode's slug. Default: the current mode.")] = ""
     message: Annotated[str, Meta(min_length=1, description="The whole task.")]
 
     @classmethod
@@ -167,7 +162,7 @@ class UpdateTodoList(Tool):
     name: ClassVar[str] = "update_todo_list"
     group: ClassVar[Group] = "always"
     description: ClassVar[str] = (
-        "Replace the todo list, which the person sees. Use it for tasks with several steps. Work on one item at a "
+        "Replace the todo list, which the user sees. Use it for tasks with several steps. Work on one item at a "
         "time and mark it when it is finished. Always send the whole list."
     )
 
@@ -228,7 +223,7 @@ class Condense(Tool):
     name: ClassVar[str] = "condense"
     group: ClassVar[Group] = "always"
     description: ClassVar[str] = (
-        "Replace the older conversation by a summary that you are asked to write. The person's words stay."
+        "Replace the older conversation by a summary that you are asked to write. The user's words stay."
     )
     spellings: ClassVar[Mapping[str, str]] = {"message": "focus", "context": "focus", "summary": "focus"}
 
