@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import socket
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -10,8 +11,16 @@ import pytest
 
 from tarmac.errors import ConnectionLost, TarmacError
 from tarmac.fleet import CommandTransport, RemoteMachine, open_terminals
-from tarmac.terminals.host.byte_stream import MemoryStream, memory_streams
+from tarmac.terminals.frames import Frame, FrameParser, encode
+from tarmac.terminals.host.byte_stream import (
+    ByteStream,
+    MemoryStream,
+    memory_streams,
+    stream_of_pipes,
+    stream_of_socket,
+)
 from tarmac.terminals.host.host import Host
+from tarmac.terminals.host.wire_values import HostFrameKind
 from tarmac.terminals.pool import Pool
 
 pytestmark = pytest.mark.shell
@@ -103,6 +112,58 @@ async def test_cuts_at_any_byte_lose_nothing_and_repeat_nothing(seed: int, tmp_p
             )
     assert (tmp_path / "done").read_text() == "0\n1\n2\n3\n"
     assert transport.connections > 2
+
+
+@pytest.mark.parametrize("over", ["socket", "pipes"])
+async def test_output_waits_for_a_client_that_is_far_behind(
+    over: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F4. The host sends no more until the client has read, and then all of it, in order."""
+    ours, theirs = socket.socketpair()
+    reads, writes = (ours, theirs) if over == "socket" else socket.socketpair()
+    ours.setblocking(False)
+    reads.setblocking(False)
+    size = 4_000_000
+    command = f"head -c {size} /dev/zero | tr '\\0' x; (exit 3)"
+    frames = (
+        Frame(HostFrameKind.HELLO, 0, {"version": 1, "session": "a" * 32, "new": True}),
+        Frame(HostFrameKind.CALL, 1, {"verb": "open", "terminal": "t1", "cwd": str(tmp_path)}),
+        Frame(HostFrameKind.CALL, 2, {"verb": "start", "terminal": "t1"}, command.encode()),
+    )
+    loop = asyncio.get_running_loop()
+    sent = 0
+
+    def write(data: bytes) -> None:
+        nonlocal sent
+        sent += len(data)
+        send(data)
+
+    async with Host() as host:
+        stream: ByteStream
+        if over == "socket":
+            stream = await stream_of_socket(theirs)
+        else:
+            stream = await stream_of_pipes(theirs.detach(), writes.detach())
+        send = stream.write
+        monkeypatch.setattr(stream, "write", write)
+        serving = asyncio.create_task(host.serve(stream))
+        parser, answers = FrameParser(), list[Frame]()
+        for frame in frames:
+            await loop.sock_sendall(ours, encode(frame))
+            answers += parser.feed(await loop.sock_recv(reads, 1 << 16))
+        (execution,) = host.sessions["a" * 32].terminals["t1"].executions
+        while execution.running:
+            await execution.news(None)
+        sent_unread = sent
+        while "ending" not in answers[-1].header:
+            answers += parser.feed(await loop.sock_recv(reads, 1 << 16))
+        await loop.sock_sendall(ours, encode(Frame(HostFrameKind.BYE)))
+        await serving
+    ours.close()
+    reads.close()
+    assert [each.kind for each in answers[:3]] == [HostFrameKind.WELCOME, HostFrameKind.REPLY, HostFrameKind.REPLY]
+    assert b"".join(each.body for each in answers[3:]) == b"x" * size
+    assert sent_unread < 1_000_000
 
 
 async def test_whoever_waits_is_told_and_the_command_goes_on(tmp_path: Path) -> None:

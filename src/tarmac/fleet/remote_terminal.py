@@ -186,7 +186,7 @@ class RemoteTerminal(Terminal):
         execution.fresh_shell = told.get("fresh_shell") is True
         execution.forged_marks = whole(told, "forged_marks", 0)
         self._jobs, self._jobs_at = header.get("jobs") is True, time.monotonic()
-        self._finish(execution, ending_from_wire(told))
+        self._finish(execution, ending_from_wire(told, cwd=self.cwd))
 
     def _finish(self, execution: Execution, ending: Ending) -> None:
         self._waiting = None

@@ -79,6 +79,7 @@ class Execution:
     signalled = False  # something of it got a signal of ours
     handled_signal = False  # and was able to act on it before it ended
     streamed = False  # a caller had all its output while it ran, so its result need not say what is kept
+    follower: Callable[[], None] | None = None  # is called at once when it has printed something, and when it has ended
     secrets: Secrets | None = None  # those typed into it, to be kept out of its output
     _asks_from = 0  # the offset of the question after the last typed line
 
@@ -341,6 +342,8 @@ class Execution:
         self._total += len(data)
         self.spool.write(data)
         self._news.ring()
+        if self.follower is not None:
+            self.follower()
 
     def finish(self, ending: Ending, *, at: float | None = None) -> None:
         if self.ending is not None:
@@ -353,6 +356,8 @@ class Execution:
             self.spool.worth_keeping = lines > limits[0] or self._total > limits[1]
             self.spool.close()
         self._wake()
+        if self.follower is not None:
+            self.follower()
 
     def _wake(self) -> None:
         self._ended.ring()

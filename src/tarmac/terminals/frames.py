@@ -44,13 +44,19 @@ class FrameParser:
         self._unread = bytearray()
 
     def feed(self, data: bytes) -> list[Frame]:
-        self._unread += data
+        unread: bytes | bytearray = data
+        if self._unread:
+            self._unread += data
+            unread = self._unread
         frames: list[Frame] = []
         start = 0
-        while (found := self._frame_at(start)) is not None:
+        while (found := self._frame_at(unread, start)) is not None:
             frame, start = found
             frames.append(frame)
-        del self._unread[:start]
+        if unread is self._unread:
+            del self._unread[:start]
+        else:
+            self._unread += data[start:]
         return frames
 
     @property
@@ -58,18 +64,19 @@ class FrameParser:
         """Whether a frame has begun that is not complete."""
         return bool(self._unread)
 
-    def _frame_at(self, start: int) -> tuple[Frame, int] | None:
-        if len(self._unread) - start < _HEAD.size:
+    @staticmethod
+    def _frame_at(unread: bytes | bytearray, start: int) -> tuple[Frame, int] | None:
+        if len(unread) - start < _HEAD.size:
             return None
-        kind, request, header_length, body_length = _HEAD.unpack_from(self._unread, start)
+        kind, request, header_length, body_length = _HEAD.unpack_from(unread, start)
         if header_length > MOST_HEADER or body_length > MOST_BODY:
             raise BadFrame(f"a frame claims {header_length} + {body_length} bytes: these are not frames")
         middle = start + _HEAD.size + header_length
         end = middle + body_length
-        if len(self._unread) < end:
+        if len(unread) < end:
             return None
-        header = _read_header(bytes(self._unread[start + _HEAD.size : middle]))
-        return Frame(kind, request, header, bytes(self._unread[middle:end])), end
+        header = _read_header(bytes(unread[start + _HEAD.size : middle]))
+        return Frame(kind, request, header, bytes(unread[middle:end])), end
 
 
 def _read_header(data: bytes) -> Mapping[str, object]:

@@ -23,6 +23,11 @@ class ByteStream(Protocol):
     def write(self, data: bytes) -> None:
         """Queue `data` to be sent. After the end of the connection it is discarded."""
 
+    @property
+    def full(self) -> bool:
+        """Whether the other side is far behind."""
+        return False
+
     async def drain(self) -> None:
         """Wait while the other side is far behind."""
 
@@ -41,7 +46,7 @@ class SocketStream(asyncio.Protocol, ByteStream):
         self._unread = bytearray()
         self._take: Callable[[bytes], bool] | None = None
         self._error: Exception | None = None
-        self._ended = self._full = False
+        self._ended = self._paused = False
         self._news = Bell()  # bytes, room to write, or the end
 
     # What the event loop tells
@@ -67,10 +72,10 @@ class SocketStream(asyncio.Protocol, ByteStream):
         self._end()
 
     def pause_writing(self) -> None:
-        self._full = True
+        self._paused = True
 
     def resume_writing(self) -> None:
-        self._full = False
+        self._paused = False
         self._news.ring()
 
     def _end(self) -> None:
@@ -104,8 +109,12 @@ class SocketStream(asyncio.Protocol, ByteStream):
         if self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
 
+    @property
+    def full(self) -> bool:
+        return self._paused and not self._ended
+
     async def drain(self) -> None:
-        while self._full and not self._ended:
+        while self.full:
             await self._news.wait()
 
     def abort(self) -> None:
@@ -135,6 +144,7 @@ class AsyncioStream(ByteStream):
         self._reader, self._writer = reader, writer
         self._first = first  # read already
         self._ended = ended
+        self._aborted = False
 
     async def read(self) -> bytes:
         if self._first:
@@ -149,6 +159,11 @@ class AsyncioStream(ByteStream):
         if not self._writer.is_closing():
             self._writer.write(data)
 
+    @property
+    def full(self) -> bool:
+        transport = self._writer.transport
+        return transport.get_write_buffer_size() > transport.get_write_buffer_limits()[1]
+
     async def drain(self) -> None:
         try:
             await self._writer.drain()
@@ -156,6 +171,9 @@ class AsyncioStream(ByteStream):
             pass
 
     def abort(self) -> None:
+        if self._aborted:  # asyncio's pipes fail when they are aborted again
+            return
+        self._aborted = True
         self._writer.transport.abort()
         reading = getattr(self._reader, "_transport", None)  # that of a pipe is another one
         if reading is not None:

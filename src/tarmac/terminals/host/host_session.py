@@ -1,7 +1,7 @@
 """One client's terminals in a host. They stay while the client is away, until its time to live is over.
 
 CALL → _VERBS[verb] → a terminal → REPLY or FAILED
-execution → _pump() → OUTPUT … by offset, the last with its ending
+execution → OutputSender → OUTPUT … by offset, the last with its ending
 
 Replies and events are numbered, and kept until the client has acknowledged them. Output stays in the terminal's own
 spool. So a connection may break at any byte, and the next one continues from there.
@@ -76,7 +76,7 @@ class HostSession:
         self._heard = 0  # counted frames that it surely has
         self._last_call = 0
         self._latest: dict[str, Execution] = {}  # of each terminal, its last command
-        self._pumps: dict[str, asyncio.Task[None]] = {}
+        self._senders: dict[str, OutputSender] = {}
         self._calls: set[asyncio.Task[None]] = set()
         self._scratch: Path | None = None
         self._verbs: dict[object, Callable[[Header, bytes], Awaitable[Reply]]] = {
@@ -114,7 +114,7 @@ class HostSession:
         """Take a new connection of the client, and send what it has missed. End an older connection."""
         if self._stream is not None:
             self._stream.abort()
-        self._stop_pumps()
+        self._stop_senders()
         self._hears(whole(hello, "seen", 0))
         self.time_to_live = seconds(hello, "ttl", self.time_to_live)
         self._stream = stream
@@ -131,7 +131,7 @@ class HostSession:
         if self._stream is stream:
             self._stream = None
             self.left_at = time.monotonic()
-            self._stop_pumps()
+            self._stop_senders()
 
     def _welcome(self) -> dict[str, object]:
         return {
@@ -262,38 +262,19 @@ class HostSession:
         if (before := self._latest.get(id)) is not None:  # who starts another one has all of it
             before.forget_output()
         self._latest[id] = execution
-        # The reply must come first: the client knows the command by it.
-        asyncio.get_running_loop().call_soon(self._follow, id, execution, 0)
+        self._follow(id, execution, 0)
         return {"number": execution.number, "fresh_shell": execution.fresh_shell}, b""
 
     def _follow(self, id: str, execution: Execution, offset: int) -> None:
-        if self._stream is not None and id not in self._pumps and self._latest.get(id) is execution:
-            pump = asyncio.get_running_loop().create_task(self._pump(id, execution, offset, self._stream))
-            self._pumps[id] = pump
-            pump.add_done_callback(lambda _: self._pumps.pop(id, None) if self._pumps.get(id) is pump else None)
+        if (before := self._senders.pop(id, None)) is not None:
+            before.stop()
+        if self._stream is not None:
+            self._senders[id] = OutputSender(self._stream, self.terminals[id], id, execution, offset)
 
-    def _stop_pumps(self) -> None:
-        for pump in self._pumps.values():
-            pump.cancel()
-        self._pumps.clear()
-
-    async def _pump(self, id: str, execution: Execution, offset: int, stream: ByteStream) -> None:
-        key: dict[str, object] = {"terminal": id, "number": execution.number}
-        while True:
-            if offset < execution.output_bytes:
-                start, data = execution.spool.read(offset, READ_SIZE)
-                if not data:
-                    start = execution.output_bytes
-                stream.write(encode(Frame(HostFrameKind.OUTPUT, 0, {**key, "offset": start}, data)))
-                offset = start + len(data)
-                await stream.drain()
-            elif execution.ending is not None:
-                jobs = self.terminals[id].has_jobs if id in self.terminals else False
-                last = {**key, "offset": offset, "ending": ending_to_wire(execution), "jobs": jobs}
-                stream.write(encode(Frame(HostFrameKind.OUTPUT, 0, last)))
-                return
-            else:
-                await execution.news(None)
+    def _stop_senders(self) -> None:
+        for sender in self._senders.values():
+            sender.stop()
+        self._senders.clear()
 
     # Files
 
@@ -429,7 +410,7 @@ class HostSession:
     async def aclose(self) -> None:
         """Close its terminals and forget it."""
         self.over = True
-        self._stop_pumps()
+        self._stop_senders()
         for task in list(self._calls):
             task.cancel()
         await asyncio.gather(*self._calls, return_exceptions=True)
@@ -440,6 +421,72 @@ class HostSession:
             self._stream = None
         if self._scratch is not None:
             remove_scratch(self._scratch)
+
+
+class OutputSender:
+    """Sends what a command prints to a connection, by offset, and its end. It waits while the client is far behind."""
+
+    def __init__(self, stream: ByteStream, terminal: Terminal, id: str, execution: Execution, offset: int) -> None:
+        self._stream = stream
+        self._terminal = terminal
+        self._key: dict[str, object] = {"terminal": id, "number": execution.number}
+        self._execution = execution
+        self._offset = offset
+        self._over = self._due = False
+        self._catching_up: asyncio.Task[None] | None = None
+        execution.follower = self._news
+        if offset < execution.output_bytes or not execution.running:
+            self._soon()  # not before the reply: the client knows the command by it
+
+    def stop(self) -> None:
+        self._over = True
+        self._execution.follower = None
+        if self._catching_up is not None:
+            self._catching_up.cancel()
+
+    def _news(self) -> None:
+        """It printed something, or it ended. The end of a shell is told before the end of its command."""
+        if self._execution.running or not self._terminal.alive:
+            self._soon()
+        else:
+            self._send()
+
+    def _soon(self) -> None:
+        if not self._due:
+            self._due = True
+            asyncio.get_running_loop().call_soon(self._due_now)
+
+    def _due_now(self) -> None:
+        self._due = False
+        self._send()
+
+    def _send(self) -> None:
+        execution = self._execution
+        if self._over or self._catching_up is not None:
+            return
+        header, data = {**self._key, "offset": self._offset}, b""
+        if self._offset < execution.output_bytes:
+            start, data = execution.spool.read(self._offset, READ_SIZE)
+            if not data:
+                start = execution.output_bytes
+            header["offset"], self._offset = start, start + len(data)
+        elif execution.running:
+            return
+        if not execution.running and self._offset >= execution.output_bytes:
+            header |= {"ending": ending_to_wire(execution), "jobs": self._terminal.has_jobs}
+            self.stop()
+        self._stream.write(encode(Frame(HostFrameKind.OUTPUT, 0, header, data)))
+        if self._over:
+            return
+        if self._stream.full:
+            self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
+        elif self._offset < execution.output_bytes or not execution.running:
+            self._soon()
+
+    async def _catch_up(self) -> None:
+        await self._stream.drain()
+        self._catching_up = None
+        self._soon()
 
 
 def _here() -> Path:

@@ -132,14 +132,16 @@ def ending_to_wire(execution: Execution) -> dict[str, object]:
     return {**told, "exit_code": ending.exit_code, **{name: value for name, value in unusual.items() if value}}
 
 
-def ending_from_wire(given: Header) -> Ending:
+def ending_from_wire(given: Header, *, cwd: Path) -> Ending:
+    """`cwd`: where the terminal was. To make a path takes longer than to compare its text."""
+    there = text(given, "cwd")
     code = given.get("exit_code")
     statuses = given.get("pipestatus")
     notes = given.get("notes")
     return Ending(
         reason=cast(Reason, text(given, "reason")),
         evidence=cast(Evidence, text(given, "evidence", "unknown")),
-        cwd=Path(text(given, "cwd")),
+        cwd=cwd if there == path_text(cwd) else Path(there),
         exit_code=code if isinstance(code, int) else None,
         pipestatus=tuple(each for each in statuses if isinstance(each, int)) if isinstance(statuses, list) else (),
         notes=tuple(map(str, notes)) if isinstance(notes, list) else (),
