@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
+from tests.terminals.daemon.conftest import daemon as daemon
 from tests.web.served import PATIENCE, Page, page, program, served
 from tests.web.test_page_socket import SCRIPT, asked, script
 
@@ -34,6 +35,7 @@ from tarmac.tasks.events import QuestionAnswered, QuestionAsked, TaskEvent
 from tarmac.tasks.signals import OutputStreamed, Signal, TextStreamed
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.task import Task
+from tarmac.terminals import list_terminals
 from tarmac.terminals.output.tape import Printed, Snapshot
 
 pytestmark = pytest.mark.shell
@@ -330,6 +332,27 @@ async def test_pause_go_on_close_and_delete_from_a_joined_client(tmp_path: Path)
             await joined.delete()
             await one.until(lambda: task not in one.tasks)
         assert not (state.folder / task).exists()
+
+
+async def test_a_server_that_deletes_a_task_ends_what_an_earlier_program_left_of_it(
+    tmp_path: Path, daemon: Path
+) -> None:
+    """T9, F1: terminals of the task that nobody took over, whether the server has it open or not."""
+    call = 'name = "execute_command"\narguments = { command = "touch begun; sleep 600", timeout = 0.3 }'
+    play = script(tmp_path, f'[[turn]]\n[[turn.call]]\n{call}\n[[turn]]\ntext = "It waits."\n')
+    settings = {"model": f"scripted/{play}", "terminals.outlive": True, "auto": "all"}
+    left: list[TaskId] = []
+    async with open_app(load_config(tmp_path, os.environ, settings)) as app:
+        for _ in range(2):
+            async with app.create_task("wait") as task:
+                await task.run_until_idle()
+                left.append(task.id)
+    assert sorted(str(each.task) for each in await list_terminals()) == sorted(left)
+    async with served(tmp_path, script=play) as server, page(server.port, server.proof()) as one:
+        await one.do("resume", task=left[1])
+        for task_id in left:
+            await one.do("delete", task=task_id)
+        assert await list_terminals() == []
 
 
 async def test_the_page_answers_for_a_task_of_a_session(tmp_path: Path) -> None:

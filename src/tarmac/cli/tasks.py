@@ -8,7 +8,6 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, get_args
 
@@ -17,7 +16,7 @@ import msgspec
 from tarmac.cli.exit_status import complain
 from tarmac.cli.parser import Given, number, parse, suggest
 from tarmac.cli.shutdown import run
-from tarmac.errors import BadRequest, PeerGone, TarmacError, TaskInUse, TaskNotFound
+from tarmac.errors import BadRequest, PeerGone, TaskInUse, TaskNotFound
 from tarmac.events import TaskId
 from tarmac.models.messages import Image, Part, Reasoning, Text, ToolResult, ToolUse
 from tarmac.models.provider import Prompt
@@ -28,7 +27,7 @@ from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.log.reader import BLOBS
 from tarmac.tasks.log.writer import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
-from tarmac.terminals import end_terminal, list_terminals
+from tarmac.terminals.daemon.takeover import end_terminals_of
 
 
 def prompt_record(prompt: Prompt) -> dict[str, object]:
@@ -361,10 +360,7 @@ async def _delete(store: TaskStore, tasks: list[str], given: Given) -> int:
             await store.delete(TaskId(task))
         except TaskInUse:
             await _delete_elsewhere(store, TaskId(task))
-        for left in await list_terminals():
-            if left.task == task:
-                with suppress(TarmacError):  # another program has it, or it ended meanwhile
-                    await end_terminal(left.id)
+        await end_terminals_of(task)
         print(json.dumps({"deleted": task}) if "json" in given else f"deleted: {what}")
     return 0
 

@@ -325,6 +325,8 @@ class RunningApp:
 
     async def delete(self, id: str) -> None:
         """Remove it for good, and end what runs in its terminals."""
+        from tarmac.terminals.daemon.takeover import end_terminals_of
+
         task = TaskId((await asyncio.to_thread(self.store.path, id)).name)
         opened = self.open.get(task)
         if opened is not None and isinstance(opened.task, JoinedTask):
@@ -338,6 +340,7 @@ class RunningApp:
             await opened.close()
         for app in self._apps.values():
             await app.registry.end_task(task)
+        await end_terminals_of(task)
         if (feed := self._feeds.pop(task, None)) is not None:
             await feed.stop()
         await self.store.delete(task)

@@ -12,11 +12,12 @@ output from their spools.
 import asyncio
 import os
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from tarmac.errors import SandboxUnavailable, ShellFailed, TerminalNotFound
+from tarmac.errors import SandboxUnavailable, ShellFailed, TarmacError, TerminalNotFound
 from tarmac.events import TaskId, TerminalId
 from tarmac.paths import nearest_existing
 from tarmac.terminals.daemon import RequestKind
@@ -217,6 +218,14 @@ async def end_terminal(id: str) -> None:
             await terminal.aclose()
             return
     await asyncio.to_thread(_forget, id)
+
+
+async def end_terminals_of(task: str) -> None:
+    """End those that a task left. One that another program has is left to it."""
+    for left in await list_terminals():
+        if left.task == task:
+            with suppress(TarmacError):  # it may have ended meanwhile
+                await end_terminal(left.id)
 
 
 def _forget(id: str) -> None:
