@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import socket
 import time
+import zlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from tests.tools.workshop import Workshop, text_of
 from tarmac.errors import ToolFailed
 from tarmac.policy import Connect, Policy
 from tarmac.policy.grants import GrantFile
-from tarmac.tools.fetch_url import _fetch, is_public, page_text, resolve
+from tarmac.tools.fetch_url import _fetch, _split, is_public, page_text, resolve
 
 PAGE = b"""<!doctype html><html><head><title>T</title><script>alert(1)</script></head><body><h1>News</h1>
 <p>One  <a href="/two">two</a></p><ul><li>first<li>second</ul><pre>def f():
@@ -194,6 +195,51 @@ async def test_odd_charsets(shop: Workshop, kind: str, body: bytes, text: str) -
         assert (await shop.call("fetch_url", url=url)).output == text
 
 
+@pytest.mark.parametrize(
+    ("path", "sent"),
+    [
+        ("/wiki/Zürich?q=ä b", "/wiki/Z%C3%BCrich?q=%C3%A4%20b"),
+        ("/a%20b/c+d?x=1&y=%26#part", "/a%20b/c+d?x=1&y=%26"),
+        ("?only=query", "/?only=query"),
+    ],
+)
+async def test_an_address_that_is_not_ascii_asks_for_the_right_page(shop: Workshop, path: str, sent: str) -> None:
+    """S10: letters are not left out, which would be another page."""
+    asked: list[str] = []
+    async with served(lambda each: asked.append(each) or ok(b"x", "text/plain")) as url:  # type: ignore[func-returns-value]
+        await shop.text("fetch_url", url=f"{url}{path}")
+    assert asked == [sent]
+
+
+@pytest.mark.parametrize("host", ["①②⑦.⓪.⓪.①", "127.1", "0177.0.0.1", "2130706433", "0x7f000001", "[::ffff:7f00:1]"])
+async def test_every_spelling_of_this_machine_is_private(host: str) -> None:
+    """P1."""
+    assert (await resolve(f"http://{host}:1/")).private
+    assert _split("http://müller.example/").hostname == "xn--mller-kva.example"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (ok(zlib.compress(b"<p>small"), more="Content-Encoding: deflate\r\n"), "small"),
+        (ok(b"\x1b\x03)\x00", more="Content-Encoding: br\r\n"), "compressed it as 'br', which it was not asked for"),
+        (ok(bytes(range(256)), "text/plain"), "says that it is 'text/plain', but it is binary, and not shown"),
+        (b"HTTP/1.1 200 OK\r\n\r\n\0\1\2", "says that it is 'nothing', but it is binary"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\nonly this", "It broke off before its end."),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nthis\r\n9\r\nbro", "It broke off before its end."),
+        (b"HTTP/1.1 302 No\r\nLocation: http://[::ffff:127.0.0.1]:1/x\r\n\r\n", "redirects to another host"),
+    ],
+)
+async def test_what_a_server_should_not_send_is_told(shop: Workshop, answer: bytes, told: str) -> None:
+    """S10: no garbage, no page that ends early without a word, no redirect into this machine."""
+    async with served(lambda _: answer) as url:
+        ready = await shop.prepare("fetch_url", url=url)
+        try:
+            assert told in text_of(await shop.act(ready))
+        except ToolFailed as error:
+            assert told in error.what
+
+
 @given(st.text(alphabet=st.sampled_from("<>/ap![]-h1 =\"'&;x\n"), max_size=200))
 def test_any_page_becomes_text(source: str) -> None:
     assert isinstance(page_text(source, "http://x/"), str)
@@ -231,3 +277,25 @@ async def test_headers_that_never_end_are_cut_off(monkeypatch: pytest.MonkeyPatc
         with pytest.raises(ToolFailed, match="in time"):
             await reading
         await left.wait()
+
+
+async def test_a_page_that_never_ends_is_shown_as_far_as_it_came(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S10: a stream of events, for one."""
+    monkeypatch.setattr("tarmac.tools.fetch_url.PATIENCE", 1.0)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: one\n\n")
+        while not reader.at_eof():
+            writer.write(b":\n")
+            try:
+                await asyncio.wait_for(reader.read(1 << 16), 0.1)
+            except TimeoutError:
+                continue
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server, asyncio.timeout(10):
+        told = await shop.text("fetch_url", url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/")
+    assert "data: one" in told and "It was cut after 1 s." in told

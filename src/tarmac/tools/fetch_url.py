@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from html.parser import HTMLParser
 from typing import Annotated, ClassVar, Final
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 from msgspec import Meta
 
@@ -40,7 +40,10 @@ RESOLVING: Final = 5.0
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORECASE)
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CODES = ("unicode-escape", "unicode_escape", "raw-unicode-escape", "raw_unicode_escape", "punycode", "utf-7")
+_COMPRESSED = {"gzip": 31, "x-gzip": 31, "deflate": 15}  # how zlib reads each
+_SAFE = "/%:@!$&'()*+,;=~"
 _SPACES = re.compile(r"[ \t\r\f\v]+")
 _BLANKS = re.compile(r"\n{3,}")
 _TEXTUAL = ("text/", "application/json", "application/xml", "application/javascript", "application/xhtml")
@@ -83,7 +86,7 @@ class FetchedPage:
     status: int
     kind: str  # its media type
     body: bytes
-    cut: bool = False
+    cut: str = ""  # why it is not all
     moved: str = ""  # the address on another host that it redirects to
 
 
@@ -169,9 +172,25 @@ def _split(url: str) -> SplitResult:
         raise ToolFailed(f"fetch_url fetches http and https, not {parts.scheme}. Read files with read_file.")
     if parts.username is not None or parts.password is not None:
         raise ToolFailed("An address with a name and a password in it is not fetched.")
-    if not parts.hostname or not _HOST.fullmatch(parts.hostname) or port == 0 or not url.isprintable() or " " in url:
+    name = _ascii_name(parts.hostname or "")
+    if not _HOST.fullmatch(name) or port == 0 or not url.isprintable():
         raise ToolFailed(f"{url!r} is not an address.")
-    return parts._replace(fragment="")
+    if name != parts.hostname:
+        parts = parts._replace(netloc=name if port is None else f"{name}:{port}")
+    return _encoded(parts)._replace(fragment="")
+
+
+def _ascii_name(name: str) -> str:
+    """The name of a host as name servers know it: `müller.de` is `xn--mller-kva.de`."""
+    try:
+        return name if name.isascii() else name.encode("idna").decode("ascii")
+    except UnicodeError:
+        return ""
+
+
+def _encoded(parts: SplitResult) -> SplitResult:
+    """With path and query as they are sent: what is not ASCII, in percent signs."""
+    return parts._replace(path=quote(parts.path, safe=_SAFE), query=quote(parts.query, safe=f"{_SAFE}?"))
 
 
 async def _fetched(target: FetchTarget) -> FetchedPage:
@@ -189,8 +208,8 @@ def _fetch(target: FetchTarget) -> FetchedPage:
         page = _one(url, target, end)
         if not 300 <= page.status < 400 or not page.moved:
             return page
-        there = urljoin(url, page.moved)
-        parts = urlsplit(there)
+        parts = _encoded(urlsplit(urljoin(url, page.moved)))
+        there = parts.geturl()
         same = parts.scheme in ("http", "https") and parts.netloc.lower() == urlsplit(url).netloc.lower()
         if not same:
             return FetchedPage(url=url, status=page.status, kind="", body=b"", moved=there)
@@ -208,26 +227,29 @@ def _one(url: str, target: FetchTarget, end: float) -> FetchedPage:
         watch = threading.Timer(max(end - time.monotonic(), 0.1), _hang_up, [connection.sock])
         watch.start()
         path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        connection.putrequest("GET", path.encode("ascii", "ignore").decode(), skip_accept_encoding=True)
+        connection.putrequest("GET", path, skip_accept_encoding=True)
         headers = {"User-Agent": "tarmac", "Accept": "text/html, text/*, application/json;q=0.9, */*;q=0.5"}
         for key, value in {**headers, "Accept-Encoding": "gzip", "Connection": "close"}.items():
             connection.putheader(key, value)
         connection.endheaders()
         response = connection.getresponse()
-        body = b""
-        while len(body) <= MOST_BYTES and (piece := response.read1(1 << 16)):
-            body += piece
+        body, cut = _body(response)
         if time.monotonic() > end:
-            raise TimeoutError
-        if response.getheader("Content-Encoding", "").lower() in ("gzip", "x-gzip"):
-            body = zlib.decompressobj(31).decompress(body, MOST_BYTES + 1)
+            if not body:
+                raise TimeoutError
+            cut = f"It was cut after {PATIENCE:g} s."
+        coding = response.getheader("Content-Encoding", "identity").strip().lower()
+        if coding in _COMPRESSED:
+            body = zlib.decompressobj(_COMPRESSED[coding]).decompress(body, MOST_BYTES + 1)
+        elif coding != "identity" and body:
+            raise ToolFailed(f"{target.host} compressed it as {coding!r}, which it was not asked for.")
         return FetchedPage(
             url=url,
             status=response.status,
             kind=response.getheader("Content-Type", ""),
             body=body[:MOST_BYTES],
-            cut=len(body) > MOST_BYTES,
-            moved=response.getheader("Location", ""),
+            cut="It was cut at 5 MB." if len(body) > MOST_BYTES else cut,
+            moved=_as_sent(response.getheader("Location", "")),
         )
     except TimeoutError:
         raise ToolFailed(f"{target.host} did not answer in time.") from None
@@ -239,6 +261,27 @@ def _one(url: str, target: FetchTarget, end: float) -> FetchedPage:
         if watch is not None:
             watch.cancel()
         connection.close()
+
+
+def _body(response: http.client.HTTPResponse) -> tuple[bytes, str]:
+    """What came of it, and why that is not all, if it broke off."""
+    body = b""
+    try:
+        while len(body) <= MOST_BYTES and (piece := response.read1(1 << 16)):
+            body += piece
+    except (OSError, http.client.HTTPException):
+        if not body:
+            raise
+        return body, "It broke off before its end."
+    return body, "It broke off before its end." if response.length and len(body) <= MOST_BYTES else ""
+
+
+def _as_sent(header: str) -> str:
+    """A header that is UTF-8, which `http.client` reads as Latin-1."""
+    try:
+        return header.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return header
 
 
 def _hang_up(connected: socket.socket) -> None:
@@ -276,6 +319,8 @@ def _done(target: FetchTarget, page: FetchedPage, start: int) -> Done:
     kind = page.kind.partition(";")[0].strip().lower()
     if kind and not kind.startswith(_TEXTUAL) and not kind.endswith(("+json", "+xml")):
         return Done.text(f"{page.url} is {kind!r}, {len(page.body):,} bytes: not text, and not shown.")
+    if b"\0" in page.body[:8_000] and not (page.body.startswith(_WIDE) or "utf-16" in page.kind.lower()):
+        return Done.text(f"{page.url} says that it is {kind or 'nothing'!r}, but it is binary, and not shown.")
     text = _decoded(page)
     if "html" in kind or (not kind and text.lstrip()[:15].lower().startswith(("<!doctype html", "<html"))):
         text = page_text(text, page.url)
@@ -286,7 +331,7 @@ def _done(target: FetchTarget, page: FetchedPage, start: int) -> Done:
         if len(rest) > MOST_TEXT
         else ""
     )
-    head = f"{page.url} (HTTP {page.status}).{more}{' It was cut at 5 MB.' if page.cut else ''}"
+    head = f"{page.url} (HTTP {page.status}).{more}{f' {page.cut}' if page.cut else ''}"
     told = f"{head}\nContent ({UNTRUSTED}):\n{fenced(show_invisibles(shown))}"
     return Done.text(
         told,
