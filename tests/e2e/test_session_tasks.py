@@ -296,6 +296,8 @@ def test_resume_offers_a_list_where_there_are_several_tasks(project: Path) -> No
         listed = tmux.until("1  ", "second thing", "2  ", "first thing", "Which task?")
         stands = [line.split()[-3] for line in listed.splitlines() if line.endswith(" thing")]
         assert stands == [line.split()[-4] for line in tarmac("tasks").out.splitlines()[1:]] == ["stopped", "completed"]
+        found = [json.loads(line) for line in tarmac("tasks", "--json").out.splitlines()]
+        assert [each["outcome"] or each["status"] for each in found] == stands
         tmux.type("7")
         tmux.keys("Enter")
         tmux.until("`7` is not on the list")

@@ -326,11 +326,13 @@ async def test_pause_go_on_close_and_delete_from_a_joined_client(tmp_path: Path)
             await one.until(lambda: not one.tasks[task]["running"])
             await joined.shut()
             await one.until(lambda: not one.tasks[task]["open"])
-            assert (await joined.run_until_idle()).why == "failed"
+            ended = await joined.run_until_idle()
+            assert ended.why == "failed" and f"`tarmac resume {task}` goes on" in ended.text
         await one.do("resume", task=task)
         async with join(state, task, client="cli") as joined:
             await joined.delete()
             await one.until(lambda: task not in one.tasks)
+            assert (await joined.run_until_idle()).text == "this task was deleted"
         assert not (state.folder / task).exists()
 
 

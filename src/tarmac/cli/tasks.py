@@ -159,7 +159,10 @@ async def _list(store: TaskStore, given: Given) -> int:
     limit = None if "all" in given else number(given, "limit", None if "json" in given else SHOWN)
     if "json" in given:
         for each in found[:limit]:
-            print(json.dumps(as_data(each) | {"at_work": is_at_work(store, each.task)}))
+            at_work = is_at_work(store, each.task)
+            said = status(each.metadata, at_work=at_work)
+            stopped = {"status": said} if said == "stopped" else {}
+            print(json.dumps(as_data(each) | stopped | {"at_work": at_work}))
         return 0
     if not found:
         print(f"no tasks{f' in {one_line(str(workspace))}' if workspace else ' yet'}")

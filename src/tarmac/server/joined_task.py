@@ -140,6 +140,7 @@ class JoinedTask:
         self._moved = asyncio.Event()
         self._terminals_moved = asyncio.Event()
         self._gone = False
+        self._why = ""  # it is gone
         self._left = False
 
     async def open(self, client: ClientName) -> None:
@@ -338,7 +339,7 @@ class JoinedTask:
             self._moved.clear()
             await self._moved.wait()
         if self._gone:
-            return Ended("failed", f"the process that ran it has ended; `tarmac resume {self.id}` goes on with it")
+            return Ended("failed", self._why)
         match self.metadata.outcome:
             case "completed":
                 return Ended("completed")
@@ -366,13 +367,15 @@ class JoinedTask:
         if self._gone:
             return
         self._gone, self.running = True, False
+        self._why = f"the process that ran this task has ended or closed it: `tarmac resume {self.id}` goes on with it"
+        if not self._folder.exists():
+            self._why = "this task was deleted"
         self._terminals_moved.set()
         for terminal in self._looked_at.values():
-            terminal.end("the process that ran this task has ended")
+            terminal.end(self._why)
         self._questions.clear()
         if self._loaded:
-            text = f"the process that ran this task has ended: `tarmac resume {self.id}` goes on with it"
-            self._tell(None, Noted(at=now(), what="notice", text=text))
+            self._tell(None, Noted(at=now(), what="notice", text=self._why))
         self._moved.set()
         self.changed()
 

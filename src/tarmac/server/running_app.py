@@ -334,16 +334,18 @@ class RunningApp:
             return
         if opened is not None and opened.runner is None:
             raise BadRequest(f"task {id} can't be deleted while a session has it open", hint="close it there first")
-        if opened is not None:
-            del self.open[task]
-            await opened.task.abort("it is deleted")
-            await opened.close()
-        for app in self._apps.values():
-            await app.registry.end_task(task)
-        await end_terminals_of(task)
-        if (feed := self._feeds.pop(task, None)) is not None:
-            await feed.stop()
-        await self.store.delete(task)
+        try:
+            if opened is not None:
+                await opened.task.abort("it is deleted")
+                await opened.close()
+            for app in self._apps.values():
+                await app.registry.end_task(task)
+            await end_terminals_of(task)
+            if (feed := self._feeds.pop(task, None)) is not None:
+                await feed.stop()
+            await self.store.delete(task)
+        finally:
+            self.open.pop(task, None)  # not before: who has joined it hears that it is deleted, not that it is closed
         self._gone(task)
         self.open_changed()
 
