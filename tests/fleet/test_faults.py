@@ -41,6 +41,7 @@ def prints(script: str) -> CommandTransport:
 async def test_a_socket_that_is_not_there(tmp_path: Path) -> None:
     """F5."""
     assert (await trouble_with(f"unix:{tmp_path}/missing")).trouble is Trouble.NOT_FOUND
+    assert "is not a socket" in (await trouble_with(f"unix:{tmp_path}")).what
 
 
 async def test_a_socket_where_nobody_listens(tmp_path: Path) -> None:
@@ -115,7 +116,41 @@ async def test_no_room_for_what_is_carried(full_place: CommandTransport) -> None
 )
 async def test_something_else_answers(script: str, trouble: Trouble) -> None:
     """F5."""
-    assert (await trouble_with(prints(script))).trouble is trouble
+    found = await trouble_with(prints(script))
+    assert found.trouble is trouble
+    assert "\\x" not in found.what and "b'" not in found.what
+
+
+@pytest.mark.parametrize(
+    ("client", "script", "trouble", "what", "hint"),
+    [
+        ("ssh", "echo 'fortune: command not found' >&2; exit 9", Trouble.OTHER, "ended with status 9: for", "start-up"),
+        ("ssh", "exit 7", Trouble.OTHER, "the shell there ended with status 7", "start-up file"),
+        (
+            "ssh",
+            "echo 'Strangers: permission denied' >&2; echo 'ssh: connect to host: Connection refused' >&2; exit 255",
+            Trouble.UNREACHABLE,
+            "Connection refused",
+            "port",
+        ),
+        ("ssh", "echo 'Connection reset by 10.0.0.1 port 22' >&2; exit 255", Trouble.UNREACHABLE, "reset", "running"),
+        (
+            "docker",
+            """echo 'OCI runtime exec failed: exec: "sh": executable file not found in $PATH: unknown' >&2; exit 127""",
+            Trouble.OTHER,
+            "OCI",
+            "no `sh`",
+        ),
+        ("docker", "echo 'Error response from daemon: No such container: web' >&2; exit 1", Trouble.NOT_FOUND, "", ""),
+    ],
+)
+async def test_a_failure_is_named_by_who_failed(
+    client: str, script: str, trouble: Trouble, what: str, hint: str
+) -> None:
+    """F5. What a start-up file or a banner there prints is not taken for the reason."""
+    found = await trouble_with(replace(prints(script), name=f"{client}://box"))
+    assert found.trouble is trouble
+    assert what in found.what and hint in found.hint
 
 
 async def test_a_start_up_file_that_reads_our_input(elsewhere: CommandTransport) -> None:

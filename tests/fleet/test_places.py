@@ -42,6 +42,20 @@ async def test_a_timeout_interrupts_there(place: str | Transport, tmp_path: Path
     assert after.output == "still here\n"
 
 
+async def test_what_a_hung_prompt_hook_does_is_told_there_too(place: str | Transport, tmp_path: Path) -> None:
+    """F2. A command that the shell does not take is not run, and one that has ended is done."""
+    hang = "hook() { [ ! -e hang ] || sleep 600; }; PROMPT_COMMAND=\"$PROMPT_COMMAND; hook\"; trap '' INT; true"
+    async with open_terminals(place) as terminals, terminals.lease(cwd=tmp_path, shell="bash") as terminal:
+        await terminal.run(hang)
+        await terminal.run("touch hang", timeout=5)
+        kept_out = await terminal.run("echo kept out", timeout=1)
+        (tmp_path / "hang").unlink()
+        after = await terminal.run("echo taken", timeout=30)
+    assert (kept_out.reason, kept_out.exit_code, kept_out.output) == ("not run", None, "")
+    assert any("busy with `sleep`" in each for each in kept_out.notes)
+    assert (after.reason, after.output) == ("done", "taken\n")
+
+
 async def test_questions_are_answered_there(place: str | Transport, tmp_path: Path) -> None:
     """F2."""
     async with open_terminals(place) as terminals, terminals.lease(cwd=tmp_path) as terminal:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from tarmac.errors import BadRequest, ConnectionLost, ExecutionEnded, InputClosed, SandboxUnavailable, TarmacError
 from tarmac.events import TerminalId
-from tarmac.fleet.place_connection import PlaceConnection
+from tarmac.fleet.place_connection import PROMPT_ANSWER, PlaceConnection
 from tarmac.fleet.transport import Transport
 from tarmac.terminals import events
 from tarmac.terminals.bell import Bell
@@ -280,7 +280,14 @@ class RemoteTerminal(Terminal):
             raise ConnectionLost(self._connection.gone.what, hint=self._connection.gone.hint)
 
     async def withdraw(self, execution: Execution) -> None:
-        """It has begun, as far as one can tell from here."""
+        """The host looks whether its shell took it, or is in a prompt hook after its end. Both end it."""
+        if self.current is not execution or not self._connection.connected:
+            return
+        asking = asyncio.ensure_future(self._connection.call("withdraw", terminal=self.id, number=self._theirs))
+        asking.add_done_callback(lambda task: task.cancelled() or task.exception())
+        await asyncio.wait([asking], timeout=PROMPT_ANSWER)
+        if asking.done() and asking.exception() is None and asking.result().get("running") is False:
+            await execution.ended(OUTPUT_PATIENCE)
 
     async def interrupt(self, execution: Execution) -> None:
         await self._stop("interrupt", execution)

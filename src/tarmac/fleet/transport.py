@@ -70,6 +70,10 @@ class UnixTransport:
                 raise PlaceUnavailable(
                     f"there is no socket {path}", trouble=Trouble.NOT_FOUND, hint="is the host there still running?"
                 ) from None
+            if path.exists() and not path.is_socket():
+                raise PlaceUnavailable(
+                    f"{path} is not a socket", trouble=Trouble.NOT_FOUND, hint="give the path where a host listens"
+                ) from None
             raise PlaceUnavailable(
                 f"{path}: {error.strerror}", trouble=Trouble.UNREACHABLE, hint="is the host there still running?"
             ) from None
@@ -110,7 +114,7 @@ class CommandTransport:
             raise PlaceUnavailable(
                 f"{self.name} did not answer within {CONNECT_TIMEOUT:g} s",
                 trouble=Trouble.SILENT,
-                hint="is it running, and is the network up?",
+                hint="is it running, is the network up, and does no start-up file there wait for something?",
             ) from None
 
     async def _connect(self, session: str, *, new: bool) -> ByteStream:
@@ -309,9 +313,10 @@ def no_python(name: str, found: str) -> PlaceUnavailable:
 
 
 def garbage(name: str, found: bytes | str) -> PlaceUnavailable:
-    shown = found[:80]
+    text = found.decode("utf-8", "replace") if isinstance(found, bytes) else found
+    shown = "".join(each if each.isprintable() else " " for each in text)[:60].strip()
     return PlaceUnavailable(
-        f"something else than Tarmac's host answers at {name}: {shown!r}",
+        f"something else than Tarmac's host answers at {name}: {shown}",
         trouble=Trouble.GARBAGE,
         hint="does a login script there print without end, or start another program?",
     )
@@ -323,6 +328,7 @@ _SIGNS = (  # what ssh, docker, podman and kubectl say
     (Trouble.DENIED, ("permission denied", "host key verification failed", "too many authentication failures")),
     (Trouble.DENIED, ("forbidden", "unauthorized", "remote host identification has changed")),
     (Trouble.UNREACHABLE, ("connection refused", "no route to host", "network is unreachable", "cannot connect")),
+    (Trouble.UNREACHABLE, ("was refused", "connection reset by", "connection closed by")),
     (Trouble.SILENT, ("timed out", "timeout")),
 )
 _HINTS = {
@@ -332,14 +338,25 @@ _HINTS = {
     Trouble.SILENT: "is it running, and is the network up?",
     Trouble.OTHER: "try `{client}` by hand",
 }
+_SSH_FAILED = 255  # any other status is that of the shell there
 
 
 def explain(name: str, code: int | None, complaint: bytes, printed: bytes) -> PlaceUnavailable:
     """Why a client program ended before the host answered. Only its own messages can tell."""
-    said = complaint.decode("utf-8", "replace")
-    trouble = next((kind for kind, signs in _SIGNS if any(sign in said.lower() for sign in signs)), Trouble.OTHER)
-    words = _last_line(complaint) or _last_line(printed) or f"its client ended with status {code}"
     client = name.partition(":")[0]
+    words = _last_line(complaint) or _last_line(printed)
+    ended_there = client == "ssh" and code not in (_SSH_FAILED, None)
+    if ended_there and words != READS_INPUT:
+        return PlaceUnavailable(
+            f"{name}: the shell there ended with status {code}{f': {words}' if words else ''}",
+            hint="does a start-up file there end it, or start another program?",
+        )
+    if "executable file" in words:  # docker and others: exec: "sh": executable file not found in $PATH
+        return PlaceUnavailable(f"{name}: {words}", hint="it has no `sh`, and Tarmac needs one there")
+    said = reversed(complaint.decode("utf-8", "replace").lower().splitlines())  # a banner comes before the reason
+    found = (kind for line in said for kind, signs in _SIGNS if any(sign in line for sign in signs))
+    trouble = Trouble.OTHER if ended_there else next(found, Trouble.OTHER)
+    words = words or f"its client ended with status {code}"
     return PlaceUnavailable(f"{name}: {words}", trouble=trouble, hint=_HINTS[trouble].format(client=client))
 
 

@@ -330,9 +330,9 @@ class HostSession:
 
     async def _withdraw(self, given: Header, _: bytes) -> Reply:
         execution = self._execution(given)
-        if not execution.began and execution.running:
+        if execution.running:
             await self._terminal(given).withdraw(execution)
-        return {"began": execution.began}, b""
+        return {"began": execution.began, "running": execution.running}, b""
 
     async def _reset(self, given: Header, _: bytes) -> Reply:
         terminal = self._terminal(given)
