@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from tarmac.cli.driven import Driven
-from tarmac.errors import BadRequest, SecretNotAsked, TarmacError
+from tarmac.errors import BadRequest, SecretNotAsked, TarmacError, TerminalNotFound
 from tarmac.policy.trial import CONTAINS, LONGEST
 from tarmac.server.joined_task import JoinedTask, wants_secret
 from tarmac.server.trials import TrialReport, Trials, can_try
@@ -23,6 +23,7 @@ from tarmac.show.question import Choices, DialogAsker, QuestionDialog
 from tarmac.tasks.events import QuestionAnswered, QuestionAsked, QuestionId
 from tarmac.tasks.questions import said_in, who_answered
 from tarmac.tasks.task import Task
+from tarmac.terminals.events import AwaitingInput, TerminalEvent
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.pool import Pool
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
@@ -236,13 +237,41 @@ async def pass_secret(wanted: SecretWanted, asker: DialogAsker) -> None:
         await asyncio.gather(typed, over, return_exceptions=True)
 
 
-def waiting_for_secrets(registry: Pool, task: Driven) -> list[SecretWanted]:
-    """The commands of this task that wait for a secret."""
-    if isinstance(task, JoinedTask):
-        return [JoinedSecret(task, row["id"]) for row in task.terminal_rows if wants_secret(row)]
-    busy = [(each, each.current) for each in registry.listing(task=task.id, busy=True)]
-    found = [OwnSecret(terminal, execution) for terminal, execution in busy if execution is not None]
-    return [each for each in found if each.prompt() is not None]
+class SecretWatch:
+    """Hands on each command of one task that begins to ask for a secret. Close it when the task is left."""
+
+    def __init__(self, registry: Pool, task: Driven, wanted: Callable[[SecretWanted], object]) -> None:
+        self._registry, self._task, self._wanted = registry, task, wanted
+        self._asked: set[str] = set()  # terminals of a joined task whose commands ask
+        self.close = registry.subscribe(self._heard)
+
+    def again(self) -> None:
+        """Hand on what still asks."""
+        if isinstance(self._task, JoinedTask):
+            self._asked.clear()
+            self.rows_changed()
+            return
+        for terminal in self._registry.listing(task=self._task.id, busy=True):
+            if terminal.current is not None and (found := OwnSecret(terminal, terminal.current)).prompt() is not None:
+                self._wanted(found)
+
+    def rows_changed(self) -> None:
+        """A terminal of a joined task is another: its command may have begun to ask."""
+        assert isinstance(self._task, JoinedTask)
+        before = self._asked
+        self._asked = {row["id"] for row in self._task.terminal_rows if wants_secret(row)}
+        for terminal in self._asked - before:
+            self._wanted(JoinedSecret(self._task, terminal))
+
+    def _heard(self, event: TerminalEvent) -> None:
+        if not isinstance(event, AwaitingInput) or event.wants != "secret":
+            return
+        try:
+            terminal = self._registry.get(event.terminal)
+        except TerminalNotFound:
+            return
+        if terminal.task == self._task.id and terminal.current is not None:
+            self._wanted(OwnSecret(terminal, terminal.current))
 
 
 def hides_input(registry: Pool, task: Driven) -> bool:

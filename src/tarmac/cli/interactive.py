@@ -19,23 +19,21 @@ from typing import TYPE_CHECKING
 
 from tarmac.app import App
 from tarmac.cli.answer import (
-    JoinedSecret,
-    OwnSecret,
     SecretWanted,
+    SecretWatch,
     answer_question,
     complaint,
     hides_input,
     is_open,
     other_answer,
     pass_secret,
-    waiting_for_secrets,
 )
 from tarmac.cli.driven import Driven, cannot_see, notes_before, status_of
 from tarmac.cli.shutdown import Stop
 from tarmac.cli.slash import Slash, next_level
-from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
+from tarmac.errors import BadRequest, TarmacError
 from tarmac.policy.approval import Answer, AnswerKind, Picture
-from tarmac.server.joined_task import JoinedTask, wants_secret
+from tarmac.server.joined_task import JoinedTask
 from tarmac.show.editor_completion import Offer, SessionCompleter
 from tarmac.show.look import Look, cut, harmless, look_of, one_line, width, wrapped
 from tarmac.show.pictures import pictures_in
@@ -49,7 +47,6 @@ from tarmac.tasks.events import QUIET, QuestionAnswered, QuestionAsked, TaskEven
 from tarmac.tasks.signals import Signal
 from tarmac.tasks.task import Task
 from tarmac.tasks.views.metadata import Metadata
-from tarmac.terminals.events import AwaitingInput, TerminalEvent
 
 if TYPE_CHECKING:
     from tarmac.terminals.daemon.kept_terminal import KeptTerminal
@@ -94,7 +91,6 @@ class Interactive:
     _saying: asyncio.Lock = field(default_factory=asyncio.Lock)  # the next words wait until the first have their task
     _own_words: str | None = None  # words on their way to the task: they are on the screen already
     _leave_task: Callable[[], object] = bool
-    _secrets_asked: set[str] = field(default_factory=set)  # terminals of a joined task whose commands ask for one
     _stays: bool | None = None  # whether what can outlive the program shall; None: the person was not asked
     _warned: bool = False  # what still runs was named, and the person wants to leave all the same
     _slash: Slash = field(init=False)
@@ -138,7 +134,6 @@ class Interactive:
         """Run the session until the person leaves; return the exit status."""
         self.stop.interrupt = self._interrupted
         self.stop.elsewhere = lambda: self.ui.lent
-        unsubscribe = self.app.registry.subscribe(self._terminal_event)
         self.ui.later(asyncio.to_thread(_load_the_rest))
         try:
             async with self._worker(self._answer_questions()):
@@ -151,7 +146,6 @@ class Interactive:
                 await self._farewell()
         finally:
             await self.ui.close()
-            unsubscribe()
             self._leave_task()
             self.stop.interrupt = None
             await self._stack.aclose()
@@ -209,14 +203,21 @@ class Interactive:
     async def _show_task(self, task: Driven) -> None:
         self.task = task
         self.renderer = TaskRenderer(self.look, meta=task.metadata)
-        self._leave_task = task.subscribe(self._show)
+        secrets = SecretWatch(self.app.registry, task, self._waiting.put_nowait)
+        leave = task.subscribe(self._show)
+        self._leave_task = lambda: (leave(), secrets.close())
         task.type_secrets()
         if isinstance(task, Task):
             task.when_woken(self._go.set)
         if isinstance(task, JoinedTask):
             self._show_joined(task)
-            task.terminal_changed = lambda _: self._joined_terminal(task)
-            self.again_for_secrets()
+
+            def changed(_: object) -> None:
+                secrets.rows_changed()
+                self.ui.changed()
+
+            task.terminal_changed = changed
+            secrets.again()
             return
         for note in await notes_before(self.app, task):
             self.ui.print(self.renderer.event(note))
@@ -516,32 +517,6 @@ class Interactive:
         await answer_question(task, asked, self.ui, sent=sent, allow_edits=allow_edits, commands=self.commands())
 
     # Secrets
-
-    def _terminal_event(self, event: TerminalEvent) -> None:
-        if not isinstance(event, AwaitingInput) or event.wants != "secret" or self.task is None:
-            return
-        try:
-            terminal = self.app.registry.get(event.terminal)
-        except TerminalNotFound:
-            return
-        if terminal.task == self.task.id and terminal.current is not None:
-            self._waiting.put_nowait(OwnSecret(terminal, terminal.current))
-
-    def _joined_terminal(self, task: JoinedTask) -> None:
-        """A terminal of the joined task is another: its command may have begun to ask."""
-        self.ui.changed()
-        asks = {row["id"] for row in task.terminal_rows if wants_secret(row)}
-        for terminal in asks - self._secrets_asked:
-            self._waiting.put_nowait(JoinedSecret(task, terminal))
-        self._secrets_asked = asks
-
-    def again_for_secrets(self) -> None:
-        """Ask once more for what commands still want."""
-        if self.task is not None:
-            for wanted in waiting_for_secrets(self.app.registry, self.task):
-                self._waiting.put_nowait(wanted)
-                if isinstance(wanted, JoinedSecret):
-                    self._secrets_asked.add(wanted.terminal)
 
     async def _pass_secret(self, wanted: SecretWanted) -> None:
         if wanted.prompt() is not None:

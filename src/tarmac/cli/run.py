@@ -62,14 +62,10 @@ def main(arguments: list[str]) -> int:
     text = _from_stdin() if words == ["-"] else " ".join(words)
     if not text.strip():
         raise BadRequest("no task was given: the text is empty", hint='tarmac run "make the tests pass"')
-    images = [picture(Path(each)) for each in given.get("image", [])]
-    images += pictures_in(text) if words != ["-"] else []
-    where = Where.of(given)
-    chosen = overrides(given)
-    look = look_of(sys.stdout, os.environ)
+    request = RunRequest.of(given, text, Where.of(given), names_pictures=words != ["-"])
     if in_server:
-        return _guarded(lambda: _start_in_server(text, images, where.folder, chosen, look, given))
-    return _guarded(lambda: _start(text, images, where, chosen, look, given, input_read=words == ["-"]))
+        return _guarded(lambda: _start_in_server(request, given))
+    return _guarded(lambda: _start(request, given, input_read=words == ["-"]))
 
 
 def _from_stdin() -> str:
@@ -90,11 +86,10 @@ def resume(arguments: list[str]) -> int:
     given, words = parse("resume", arguments)
     if "on" in given and not words:
         raise BadRequest("which task?", hint=f"tarmac resume --on {given['on'][-1]} ID; `tarmac tasks` lists them")
-    where = folder(given) if "on" not in given else Path.cwd()
-    images = [picture(Path(each)) for each in given.get("image", [])]
+    where = Where(folder=folder(given) if "on" not in given else Path.cwd())
     id, text = (words[0], " ".join(words[1:])) if words else ("", "")
-    chosen = overrides(given)
-    return _guarded(lambda: _resume(id, text, images, where, chosen, given))
+    request = RunRequest.of(given, text, where)
+    return _guarded(lambda: _resume(id, request, given))
 
 
 def _guarded(work: Callable[[], int]) -> int:
@@ -231,47 +226,29 @@ async def _shared(app: "App") -> None:
 # Starting
 
 
-def _start(
-    text: str,
-    images: list[tuple[bytes, str]],
-    where: "Where",
-    overrides: dict[str, object],
-    look: Look,
-    given: Given,
-    *,
-    input_read: bool,
-) -> int:
-    as_json = "json" in given
+def _start(request: "RunRequest", given: Given, *, input_read: bool) -> int:
+    as_json, where = request.as_json, request.where
     if not as_json:
-        _echo(text, len(images), look)
+        _echo(request)
     from tarmac.cli.person import is_attended
     from tarmac.cli.shutdown import run
 
-    config = _config(where.folder, overrides, asks=_can_chat(given))
+    config = _config(where.folder, request.overrides, asks=_can_chat(given))
     if not input_read and not where.place:
-        text = _expanded(text, config)
-    if images:
+        request = replace(request, text=_expanded(request.text, config))
+    if request.images:
         from tarmac.cli.driven import cannot_see
 
         if blind := cannot_see(config.model or "", config):
             complain(blind.what, hint=blind.hint)
     attended = "print" not in given and is_attended(as_json=as_json, input_read=input_read)
-    return run(lambda stop: _new(text, images, config, where, stop, as_json=as_json, attended=attended))
+    return run(lambda stop: _new(request, config, stop, attended=attended))
 
 
-def _start_in_server(
-    text: str,
-    images: list[tuple[bytes, str]],
-    where: Path,
-    overrides: dict[str, object],
-    look: Look,
-    given: Given,
-) -> int:
+def _start_in_server(request: "RunRequest", given: Given) -> int:
     """Create the task in the running server, then join it; with `--detach` only print its id."""
     from tarmac.cli.shutdown import run
     from tarmac.paths import state_dir
-    from tarmac.server.unix_socket import pasted
-    from tarmac.tasks.auto import level_named
     from tarmac.web.run_file import RunFile
 
     if unknown := sorted(given.keys() - OF_SERVER):
@@ -281,35 +258,35 @@ def _start_in_server(
     if not server.alive:
         hint = "`tarmac serve` in another terminal starts one; without --server the task runs here"
         raise BadRequest("no `tarmac serve` is running", hint=hint)
-    as_json, detached = "json" in given, "detach" in given
-    if not (as_json or detached):
-        _echo(text, len(images), look)
-    fields: dict[str, object] = {
-        "text": text,
-        "images": pasted(images),
-        "cwd": str(where),
-        "mode": overrides.get("mode"),
-        "model": overrides.get("model"),
-        "level": level_named(str(overrides["auto"])) if "auto" in overrides else None,
-    }
-    return run(lambda stop: _in_server(server.pid, fields, where, stop, as_json=as_json, detached=detached))
+    detached = "detach" in given
+    if not (request.as_json or detached):
+        _echo(request)
+    return run(lambda stop: _in_server(server.pid, request, stop, detached=detached))
 
 
-async def _in_server(
-    pid: int, fields: dict[str, object], where: Path, stop: "Stop", *, as_json: bool, detached: bool
-) -> int:
+async def _in_server(pid: int, request: "RunRequest", stop: "Stop", *, detached: bool) -> int:
     import json
 
     from tarmac.cli.join import join_task
     from tarmac.cli.tasks import open_store
-    from tarmac.server.unix_socket import create_task_in
+    from tarmac.server.unix_socket import create_task_in, pasted
+    from tarmac.tasks.auto import level_named
 
+    where, chosen = request.where.folder, request.overrides
+    fields: dict[str, object] = {
+        "text": request.text,
+        "images": pasted(request.images),
+        "cwd": str(where),
+        "mode": chosen.get("mode"),
+        "model": chosen.get("model"),
+        "level": level_named(str(chosen["auto"])) if "auto" in chosen else None,
+    }
     store = open_store()
     task = await create_task_in(store.folder.parent, pid, fields, client="cli")
     if detached:
-        print(json.dumps({"task": task}) if as_json else task)
+        print(json.dumps({"task": task}) if request.as_json else task)
         return 0
-    return await join_task(store, task, where, stop, as_json=as_json)
+    return await join_task(store, task, where, stop, as_json=request.as_json)
 
 
 def _expanded(text: str, config: "Config") -> str:
@@ -323,11 +300,12 @@ def _expanded(text: str, config: "Config") -> str:
     return expanded(path.read_text("utf-8", "replace"), rest.strip()) if path else text
 
 
-def _echo(text: str, images: int, look: Look) -> None:
+def _echo(request: "RunRequest") -> None:
     """The first line, at once."""
+    look, images = look_of(sys.stdout, os.environ), len(request.images)
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
-    first, *rest = harmless(text.strip()).split("\n")
+    first, *rest = harmless(request.text.strip()).split("\n")
     lines = [f"❯ {first}", *(f"  {line}" for line in rest)]
     if images:
         lines.append(f"  ({images} image{'s' * (images > 1)})")
@@ -358,53 +336,29 @@ def _no_model() -> str:
     return NO_MODEL
 
 
-async def _new(
-    text: str,
-    images: list[tuple[bytes, str]],
-    config: "Config",
-    where: "Where",
-    stop: "Stop",
-    *,
-    as_json: bool,
-    attended: bool,
-) -> int:
+async def _new(request: "RunRequest", config: "Config", stop: "Stop", *, attended: bool) -> int:
     from tarmac.cli.shutdown import meanwhile
     from tarmac.cli.task_driver import drive
 
     async with (
-        _open(config, where) as app,
+        _open(config, request.where) as app,
         meanwhile(_shared(app)),
-        app.create_task(text, images=images, attended=attended, cwd=app.config.workspace) as task,
+        app.create_task(request.text, images=request.images, attended=attended, cwd=app.config.workspace) as task,
     ):
-        return await drive(app, task, stop, as_json=as_json, tasks=_tasks(app))
+        return await drive(app, task, stop, as_json=request.as_json, tasks=_tasks(app))
 
 
 # Resuming
 
 
-def _resume(
-    id: str, text: str, images: list[tuple[bytes, str]], where: Path, overrides: dict[str, object], given: Given
-) -> int:
+def _resume(id: str, request: "RunRequest", given: Given) -> int:
     from tarmac.cli.shutdown import run
 
-    as_json, goes_on, on = "json" in given, "go" in given, given.get("on", [""])[-1]
-    return run(
-        lambda stop: _again(id, text, images, where, overrides, stop, as_json=as_json, goes_on=goes_on, given_place=on)
-    )
+    goes_on, on = "go" in given, given.get("on", [""])[-1]
+    return run(lambda stop: _again(id, request, stop, goes_on=goes_on, given_place=on))
 
 
-async def _again(
-    id: str,
-    text: str,
-    images: list[tuple[bytes, str]],
-    where: Path,
-    overrides: dict[str, object],
-    stop: "Stop",
-    *,
-    as_json: bool,
-    goes_on: bool,
-    given_place: str,
-) -> int:
+async def _again(id: str, request: "RunRequest", stop: "Stop", *, goes_on: bool, given_place: str) -> int:
     from tarmac.cli.exec import address_of
     from tarmac.cli.person import is_attended
     from tarmac.cli.shutdown import meanwhile
@@ -413,6 +367,7 @@ async def _again(
     from tarmac.config import load_config
     from tarmac.server.joined_task import JoinedTask, resume_or_join
 
+    where, text, as_json = request.where.folder, request.text, request.as_json
     store = open_store()
     task_id, meta = await _which(store, id, where)
     if meta.agent:
@@ -423,17 +378,17 @@ async def _again(
         raise BadRequest(
             f"task {task_id} is completed", hint=f'say what more is to be done: tarmac resume {task_id} "…"'
         )
-    if not (meta.title or text or images):
+    if not (meta.title or text or request.images):
         raise BadRequest(
             f"nothing was said in task {task_id}: it was ended before your message was recorded",
             hint=f'send it again: tarmac resume {task_id} "…"',
         )
     place = address_of(given_place) if given_place else meta.place
     there = Where(folder=NO_PROJECT, place=place, there=meta.workspace) if place else Where(folder=where)
-    config = load_config(there.folder if place else meta.workspace or where, os.environ, overrides)
+    config = load_config(there.folder if place else meta.workspace or where, os.environ, request.overrides)
     if not (config.model or meta.model):
         raise BadRequest("no model is configured", hint=_no_model())
-    model = overrides.get("model")
+    model = request.overrides.get("model")
     async with (
         _open(config, there) as app,
         meanwhile(_shared(app)),
@@ -448,7 +403,15 @@ async def _again(
             starts, header = True, joined_header(task)
             task.attended = attended
         return await drive(
-            app, task, stop, as_json=as_json, words=text, images=images, tasks=_tasks(app), starts=starts, header=header
+            app,
+            task,
+            stop,
+            as_json=as_json,
+            words=text,
+            images=request.images,
+            tasks=_tasks(app),
+            starts=starts,
+            header=header,
         )
 
 
@@ -505,6 +468,24 @@ class Where:
         if "cwd" not in given:
             raise BadRequest(f"which folder at {place} is to be worked in?", hint="--cwd DIR: a folder there")
         return cls(folder=NO_PROJECT, place=place, there=Path(given["cwd"][-1]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """What a person wants to be done, and how."""
+
+    text: str
+    images: list[tuple[bytes, str]]
+    where: Where
+    overrides: dict[str, object]  # of the configuration
+    as_json: bool
+
+    @classmethod
+    def of(cls, given: Given, text: str, where: Where, *, names_pictures: bool = False) -> "RunRequest":
+        """What the options say. `names_pictures`: the text may name them, as in `@shot.png`."""
+        images = [picture(Path(each)) for each in given.get("image", [])]
+        images += pictures_in(text) if names_pictures else []
+        return cls(text=text, images=images, where=where, overrides=overrides(given), as_json="json" in given)
 
 
 @asynccontextmanager

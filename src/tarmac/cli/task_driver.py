@@ -23,24 +23,22 @@ from typing import TYPE_CHECKING
 
 from tarmac.app import App
 from tarmac.cli.answer import (
-    JoinedSecret,
-    OwnSecret,
     SecretWanted,
+    SecretWatch,
     answer_question,
     complaint,
     hides_input,
     other_answer,
     pass_secret,
-    waiting_for_secrets,
 )
 from tarmac.cli.driven import Driven, notes_before, status_of
 from tarmac.cli.exit_status import complain
 from tarmac.cli.person import Person, at_terminal
 from tarmac.cli.shutdown import Stop
-from tarmac.errors import BadRequest, TarmacError, TerminalNotFound
+from tarmac.errors import BadRequest, TarmacError
 from tarmac.paths import state_dir
 from tarmac.policy.approval import Answer, AnswerKind, Authority, Picture
-from tarmac.server.joined_task import JoinedTask, wants_secret
+from tarmac.server.joined_task import JoinedTask
 from tarmac.show.json_records import record, signal_record
 from tarmac.show.look import Look, cut, look_of, one_line, wrapped
 from tarmac.show.pictures import pictures_in
@@ -51,7 +49,6 @@ from tarmac.tasks.context import Ended
 from tarmac.tasks.events import QUIET, CallId, CallJudged, QuestionAnswered, QuestionAsked, TaskEvent, UserSaid
 from tarmac.tasks.signals import Signal
 from tarmac.terminals.environment import wipe_own_environment
-from tarmac.terminals.events import AwaitingInput, TerminalEvent
 from tarmac.terminals.pool import Pool
 
 if TYPE_CHECKING:
@@ -213,23 +210,19 @@ class PersonAnswers:
         self._jobs: set[asyncio.Task[None]] = set()
         self._asking: dict[str, asyncio.Task[None]] = {}  # questions on the screen
         self._answering = ""  # the question whose answer is on its way
-        self._secrets_asked: set[str] = set()  # terminals of a joined task whose commands ask for one
         self._listens = False  # the keyboard is ours: not while it is the person's turn
         person.heard = self._heard
         person.unseen = lambda: hides_input(registry, task)
-        registry.subscribe(self._terminal)
+        self._secrets = SecretWatch(registry, task, self._secret_wanted)
         if isinstance(task, JoinedTask):
-            task.terminal_changed = lambda _: self._joined_terminal(task)
+            task.terminal_changed = lambda _: self._secrets.rows_changed()
         task.type_secrets()
 
     def listen(self) -> None:
         """It works: take lines that are typed meanwhile; what was wanted of the person before is wanted still."""
         self._listens = True
         self._person.listen()
-        for wanted in waiting_for_secrets(self._registry, self._task):
-            self._start(self._pass_secret(wanted))
-            if isinstance(wanted, JoinedSecret):
-                self._secrets_asked.add(wanted.terminal)
+        self._secrets.again()
 
     def asked(self, question: QuestionAsked, told: str) -> None:
         """Get an answer; `told` is the question as others read it."""
@@ -279,21 +272,9 @@ class PersonAnswers:
             if not keyboard.taken:
                 await pass_secret(wanted, self._person)
 
-    def _joined_terminal(self, task: JoinedTask) -> None:
-        """A terminal of the joined task is another: its command may have begun to ask."""
-        asks = {row["id"] for row in task.terminal_rows if wants_secret(row)}
-        for terminal in asks - self._secrets_asked if self._listens else ():
-            self._start(self._pass_secret(JoinedSecret(task, terminal)))
-        self._secrets_asked = asks
-
-    def _terminal(self, event: TerminalEvent) -> None:
-        if isinstance(event, AwaitingInput) and event.wants == "secret" and self._listens:
-            try:
-                terminal = self._registry.get(event.terminal)
-            except TerminalNotFound:
-                return
-            if terminal.task == self._task.id and terminal.current is not None:
-                self._start(self._pass_secret(OwnSecret(terminal, terminal.current)))
+    def _secret_wanted(self, wanted: SecretWanted) -> None:
+        if self._listens:
+            self._start(self._pass_secret(wanted))
 
     async def _heard(self, line: str) -> None:
         """A line that was typed while it works: it is queued, unless it may be a secret."""
