@@ -22,6 +22,7 @@ from tarmac.cli.parser import parse as parse_arguments
 from tarmac.cli.shutdown import run
 from tarmac.errors import BadRequest, TarmacError
 from tarmac.models.provider import Model
+from tarmac.show.look import look_of
 from tarmac.tasks.checkup import checks as tasks_checks
 from tarmac.terminals.doctor import Case, Check, Finding, Findings, Level, aside, examine
 from tarmac.terminals.doctor.system_checks import check_confinement, check_kernel, check_limits, check_storage
@@ -266,7 +267,7 @@ class DoctorPage:
 
     def __init__(self) -> None:
         tty = sys.stdout.isatty()
-        self._colour = tty and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._paint = look_of(sys.stdout, os.environ).paint
         columns = shutil.get_terminal_size().columns if tty else WIDEST
         self._width = max(60, min(columns, WIDEST) - 1)
         self._topic = ""
@@ -298,9 +299,6 @@ class DoctorPage:
         said = [_count(problems, "problem"), _count(warnings, "warning")]
         colour = COLOURS["problem" if problems else "warning"]
         print(f"\n{self._paint(colour, ' and '.join(each for each in said if each))}: see the arrows above.")
-
-    def _paint(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[m" if self._colour else text
 
 
 def _wrapped(text: str, width: int) -> list[str]:

@@ -17,6 +17,7 @@ from pathlib import Path
 import tarmac
 from tarmac.cli.shutdown import Stop, run
 from tarmac.errors import BadRequest
+from tarmac.show.look import look_of
 from tarmac.terminals import Result, Settings, Terminal, open_terminal
 
 MOST_LINES = 6  # of a step's output
@@ -184,7 +185,7 @@ class TourPage:
     """Standard output, in colour where somebody sees it."""
 
     def __init__(self) -> None:
-        self._colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+        self._paint = look_of(sys.stdout, os.environ).paint
         if hasattr(sys.stdout, "reconfigure"):
             sys.stdout.reconfigure(errors="replace")
 
@@ -196,9 +197,6 @@ class TourPage:
 
     def alarm(self, text: str) -> str:
         return self._paint("1;31", text)
-
-    def _paint(self, code: str, text: str) -> str:
-        return f"\x1b[{code}m{text}\x1b[m" if self._colour else text
 
     def command(self, command: str) -> None:
         first, *rest = command.split("\n")

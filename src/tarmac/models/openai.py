@@ -331,14 +331,15 @@ class _OpenCall:
 def _usage(reported: object) -> Usage:
     """The provider includes cached tokens in the count of the prompt."""
     details = getattr(reported, "prompt_tokens_details", None)
-    reads = _count(details, "cached_tokens") or _count(reported, "prompt_cache_hit_tokens")  # DeepSeek uses the second
-    writes = _count(details, "cache_write_tokens")
-    plain = _count(reported, "prompt_tokens") - reads - writes
+    reads = count(details, "cached_tokens") or count(reported, "prompt_cache_hit_tokens")  # DeepSeek uses the second
+    writes = count(details, "cache_write_tokens")
+    plain = count(reported, "prompt_tokens") - reads - writes
     return Usage(
-        input=max(0, plain), output=_count(reported, "completion_tokens"), cache_reads=reads, cache_writes=writes
+        input=max(0, plain), output=count(reported, "completion_tokens"), cache_reads=reads, cache_writes=writes
     )
 
 
-def _count(counts: object, name: str) -> int:
+def count(counts: object, name: str) -> int:
+    """A count that a provider reports; 0 when it does not."""
     found = getattr(counts, name, None)
     return found if isinstance(found, int) else 0

@@ -12,7 +12,7 @@ from tarmac.models.completion_builder import CompletionBuilder
 from tarmac.models.endpoint import Endpoint
 from tarmac.models.failures import stream_error
 from tarmac.models.messages import Image, Message, Part, Reasoning, StopReason, Text, ToolResult, ToolUse, Usage
-from tarmac.models.openai import client
+from tarmac.models.openai import client, count
 from tarmac.models.provider import Chunk, ModelInfo, ModelSettings, Prompt
 from tarmac.models.remote import EncodedImages, EventStream, RemoteModel, encodable, json_object, normalized
 
@@ -166,11 +166,6 @@ class ResponsesStream:
 
 def _usage(reported: object) -> Usage:
     details = getattr(reported, "input_tokens_details", None)
-    reads, writes = _count(details, "cached_tokens"), _count(details, "cache_write_tokens")
-    plain = max(0, _count(reported, "input_tokens") - reads - writes)
-    return Usage(input=plain, output=_count(reported, "output_tokens"), cache_reads=reads, cache_writes=writes)
-
-
-def _count(counts: object, name: str) -> int:
-    found = getattr(counts, name, None)
-    return found if isinstance(found, int) else 0
+    reads, writes = count(details, "cached_tokens"), count(details, "cache_write_tokens")
+    plain = max(0, count(reported, "input_tokens") - reads - writes)
+    return Usage(input=plain, output=count(reported, "output_tokens"), cache_reads=reads, cache_writes=writes)
