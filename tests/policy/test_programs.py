@@ -27,9 +27,7 @@ OTHER = {
     "plan": "cat : true false local",
     "plan_confinement": ": code",
     "programs/checks": """
-        [ print printf in for if do else while break continue function next exit default switch return delete
-        split index match log int rand exp sin close system help eval sort format . stat write R test env git
-        svn : size cat script exec link route ls sh file gzip bzip2 xz zstd ps
+        . : R bzip2 env eval exec file format git gzip help link ls ps route sh sort svn test write xz zstd
     """,
     "programs/effects": ". kind code script",
     "programs/program": """
@@ -38,6 +36,9 @@ OTHER = {
     "programs/readonly": ". : exec ls R bash pip command cat env",
     "programs/repository": ". true false",
     "programs/risk": ". R init find mkfs script",
+    "programs/scripts": """
+        . : [ break continue do else exit for function if in next print printf return split switch while
+    """,
     "programs/specials": ". [ : cat",
     "sandbox": "bwrap sh :",
     "trial": "bwrap bash",
