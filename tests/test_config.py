@@ -245,7 +245,7 @@ def test_a_file_that_others_may_write_to_is_not_ones_own(places: Places) -> None
 
 def test_things_that_are_no_files_are_told_of_and_nothing_hangs(places: Places) -> None:
     os.mkfifo(places.file)
-    assert places.fails().what == f"`{places.file}`: can't be read: it is no file"
+    assert places.fails().what == f"`{places.file}`: can't be read: it is not a file"
     places.file.unlink()
     places.file.mkdir()
     assert places.fails().what == f"`{places.file}`: can't be read: it is a folder"
@@ -311,7 +311,7 @@ def test_a_secret_shows_at_most_its_end(text: str) -> None:
 
 
 AGENT_ERRORS = {
-    "x = 1": "`x` is no table",
+    "x = 1": "`x` is not a table",
     "x = {}": "`x` has no command",
     'x = {command = "a b"}': "`x.command` must be a list",
     "x = {command = []}": "`x` has no command",

@@ -188,7 +188,7 @@ def _unavailable(path: Path, error: OSError | ValueError, wish: str = "entered")
 
 
 def _is_other(path: Path) -> bool:
-    """Whether something is there that is no directory."""
+    """Whether something is there that is not a directory."""
     try:
         return not stat.S_ISDIR(path.stat().st_mode)
     except (OSError, ValueError):
@@ -196,12 +196,12 @@ def _is_other(path: Path) -> bool:
 
 
 def read_plain(path: Path, *, most: int, follow: bool = True) -> tuple[bytes, os.stat_result]:
-    """The first `most` bytes of a file, and what it is. OSError, also for whatever is no file: no pipe holds us up."""
+    """The first `most` bytes of a file, and what it is. OSError for whatever is not a file: no pipe holds us up."""
     here = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW))
     try:
         found = os.fstat(here)
         if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(found.st_mode) else "it is no file")
+            raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(found.st_mode) else "it is not a file")
         pieces = []
         while most > 0 and (piece := os.read(here, min(most, 1 << 20))):
             pieces.append(piece)

@@ -73,7 +73,7 @@ async def test_an_answer_of_no_known_kind_is_refused_and_the_question_stays(tmp_
     async with hosting(tmp_path) as stage:
         stage.answer = lambda asked: stage.start(answer(stage, asked))
         found = await stage.play(create("touch made"), on("wait_for_exit", "w"))
-    assert wrong == ["`maybe` is no answer"]
+    assert wrong == ["`maybe` is not an answer"]
     assert found["w"] == {"exitCode": 0, "signal": None}
     assert [each.answer for each in stage.of(e.QuestionAnswered)] == ["yes"]
 

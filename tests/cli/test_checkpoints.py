@@ -71,7 +71,7 @@ def test_the_conversation_alone_and_what_makes_no_sense(tmp_path: Path, capsys: 
     facts = len(read_log(folder).events)
     with pytest.raises(BadRequest, match="exclude each other"):
         main(["restore", id, "--files", "--both", "--yes"])
-    with pytest.raises(BadRequest, match="77 is no checkpoint"):
+    with pytest.raises(BadRequest, match="77 is not a checkpoint"):
         main(["restore", id, "--to", "77", "--yes"])
     assert main(["restore", id, "--conversation", "--yes"]) == 0
     assert capsys.readouterr().out == "the conversation was rewound\n"

@@ -190,7 +190,7 @@ async def test_an_export_goes_to_a_file_and_over_no_other(store: TaskStore, tmp_
         (["search"], "search"),
         (["list", "--sort", "size2"], "newest"),
         (["list", "--limit", "0"], "above 0"),
-        (["show", "../x"], "no id"),
+        (["show", "../x"], "not the id"),
     ],
 )
 def test_what_makes_no_sense_is_told_with_a_hint(words: list[str], hint: str) -> None:

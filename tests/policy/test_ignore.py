@@ -58,7 +58,7 @@ def test_one_that_is_a_folder_or_leads_nowhere_hides_everything(tmp_path: Path) 
     assert "leads nowhere" in hidden(tmp_path, "readme.md")
     (tmp_path / ".tarmacignore").unlink()
     (tmp_path / ".tarmacignore").mkdir()
-    assert "no file" in hidden(tmp_path, "readme.md")
+    assert "not a file" in hidden(tmp_path, "readme.md")
 
 
 def test_a_change_counts_at_once(tmp_path: Path) -> None:

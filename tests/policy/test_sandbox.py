@@ -541,7 +541,11 @@ def test_a_sandbox_that_breaks_later_runs_nothing(here: Path) -> None:
 
 def test_a_workspace_must_be_one(here: Path) -> None:
     """P9."""
-    for place, why in ((Path("/"), "whole machine"), (here / "gone", "no folder"), (Path("/tmp"), "temporary files")):
+    for place, why in (
+        (Path("/"), "whole machine"),
+        (here / "gone", "not a folder"),
+        (Path("/tmp"), "temporary files"),
+    ):
         with pytest.raises(BadRequest, match=why):
             Bubblewrap(workspace=place).wrap(["true"], cwd=here, env=os.environ)
 

@@ -237,7 +237,7 @@ async def test_what_a_task_changed_is_shown_and_taken_back_from_a_joined_client_
         done = await joined.undo()
         assert done is not None and done.of(Fate.RESTORED) == [tmp_path / "a.txt"]
         assert (tmp_path / "a.txt").read_text() == "old\n"
-        with pytest.raises(BadRequest, match="999 is no checkpoint or message"):
+        with pytest.raises(BadRequest, match="999 is not a checkpoint or message"):
             await joined.rewind(999)
 
 

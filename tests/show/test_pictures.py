@@ -49,8 +49,8 @@ def test_what_is_no_picture_is_said(tmp_path: Path) -> None:
         "gone.png": "No such file",
         ".": "Is a directory",
         "large.png": "20 MiB",
-        "text.png": "no image",
-        "pipe.png": "no image",
+        "text.png": "not an image",
+        "pipe.png": "not an image",
     }
     for name, why in wrong.items():
         with pytest.raises(BadRequest, match=why):

@@ -228,7 +228,7 @@ async def test_a_point_that_does_not_exist(tmp_path: Path) -> None:
         await task.run_until_idle()
         with pytest.raises(BadRequest, match="has changed no files"):
             task.checkpoints.find(None)
-        with pytest.raises(BadRequest, match="999 is no checkpoint"):
+        with pytest.raises(BadRequest, match="999 is not a checkpoint"):
             await task.rewind(999)
 
 

@@ -147,10 +147,10 @@ async def test_a_hole_of_gigabytes_is_an_error_that_says_where_not_the_end_of_me
     whole = (folder / LOG).stat().st_size
     with (folder / LOG).open("r+b") as file:
         file.truncate(8 << 30)
-    with pytest.raises(StateUnavailable, match="are no records") as caught:
+    with pytest.raises(StateUnavailable, match="are not records") as caught:
         await opens(folder)
     assert f"truncate -s {whole} " in caught.value.hint
-    assert "are no records" in look_at(folder).trouble
+    assert "are not records" in look_at(folder).trouble
     os.truncate(folder / LOG, whole)
     assert await opens(folder) == 1
 

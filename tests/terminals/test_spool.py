@@ -468,7 +468,7 @@ def test_line_numbers_count_from_the_oldest_kept(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("pattern", ["(", "a{99999999999999999999}", "\ud800", "[z-a]"])
 def test_a_broken_pattern_is_a_bad_request(tmp_path: Path, pattern: str) -> None:
-    with pytest.raises(BadRequest, match="is no regular expression"):
+    with pytest.raises(BadRequest, match="is not a regular expression"):
         Spool(tmp_path / "out").search(pattern)
 
 

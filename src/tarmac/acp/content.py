@@ -46,7 +46,7 @@ def read_prompt(blocks: object) -> EditorPrompt:
     pictures: list[Picture] = []
     for number, block in enumerate(blocks):
         if not isinstance(block, dict):
-            raise BadRequest(f"block {number} of the prompt is no object")
+            raise BadRequest(f"block {number} of the prompt is not an object")
         match block.get("type"):
             case "text":
                 words.append(_text(block, "text", number))
@@ -88,7 +88,7 @@ def _picture(block: dict[str, object], number: int) -> Picture:
     try:
         data = base64.b64decode(_text(block, "data", number), validate=True)
     except (binascii.Error, ValueError):
-        raise BadRequest(f"the image in block {number} of the prompt is no base64") from None
+        raise BadRequest(f"the image in block {number} of the prompt is not base64") from None
     if not 0 < len(data) <= LARGEST_PICTURE:
         raise BadRequest(f"the image in block {number} of the prompt has {len(data):,} bytes")
     return data, kind
@@ -100,7 +100,7 @@ def _resource(resource: object, number: int) -> str:
     uri, text = resource.get("uri"), resource.get("text")
     name = uri if isinstance(uri, str) else "a resource"
     if not isinstance(text, str):
-        return f"[{name}, which is no text and was not taken along]"
+        return f"[{name}, which is not text and was not taken along]"
     return f"{name}:\n{fenced(text)}"
 
 
@@ -253,7 +253,7 @@ def read_client(params: object) -> EditorAbilities:
 
 
 def _of_version_two(params: dict[str, object]) -> EditorAbilities:
-    """Terminals of ours are shown by every editor of v2. Files and terminals of its own are no part of it."""
+    """Terminals of ours are shown by every editor of v2. Files and terminals of its own are not part of it."""
     capabilities = _object(params.get("capabilities"))
     return EditorAbilities(
         version=LATEST,

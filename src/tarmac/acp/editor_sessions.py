@@ -197,7 +197,7 @@ class EditorSessions:
             raise Refused(INVALID_REQUEST, f"{MOST} sessions are open: close some first")
 
     async def _known(self, params: Params) -> TaskId:
-        """The id of a session that there is; all of it, as the beginning of one is no id here."""
+        """The whole id of a session that exists. A beginning of it does not count here."""
         id = TaskId(_text(params, "sessionId"))
         if (await asyncio.to_thread(self._store.path, id)).name != id:
             raise Refused(NOT_FOUND, f"there is no session {id}")

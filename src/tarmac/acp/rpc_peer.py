@@ -88,7 +88,7 @@ class Handler(Protocol):
         """Must come back at once: nothing else is read meanwhile. Unknown ones are to be ignored."""
 
     def odd(self, message: Bad | Response) -> None:
-        """Something came that is no message, or answers nobody; for a log."""
+        """Something came that is not a message, or answers nobody; for a log."""
 
 
 class RpcPeer:
@@ -104,7 +104,7 @@ class RpcPeer:
         answers_nonsense: bool = True,
     ) -> None:
         self.name = name
-        self._answers_nonsense = answers_nonsense  # False: what is no message is passed over, as a stray print is
+        self._answers_nonsense = answers_nonsense  # False: what is not a message is passed over, as a stray print is
         self._reader, self._writer, self._handler = reader, writer, handler
         self._lines = LineFrames()
         self._asked: dict[Id, asyncio.Future[Json]] = {}

@@ -130,7 +130,7 @@ def parse(line: bytes) -> list[Message]:
     try:
         found = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return [Bad(Error(PARSE_ERROR, f"this line is no JSON: {error}", data=_shown(line)))]
+        return [Bad(Error(PARSE_ERROR, f"this line is not valid JSON: {error}", data=_shown(line)))]
     if isinstance(found, list):
         if not 0 < len(found) <= MOST_IN_BATCH:
             return [Bad(Error(INVALID_REQUEST, f"a batch of {len(found):,} messages"))]

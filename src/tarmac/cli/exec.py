@@ -118,7 +118,7 @@ def _answer(text: str) -> Answer:
     try:
         return Answer(re.compile(pattern[1]), pattern[2])
     except re.error as error:
-        raise BadRequest(f"`/{pattern[1]}/` is no pattern: {error}") from error
+        raise BadRequest(f"`/{pattern[1]}/` is not a pattern: {error}") from error
 
 
 def _seconds(text: str) -> float | None:

@@ -362,9 +362,10 @@ tarmac grants [list] [--workspace DIR] [--task ID] [--json]
             Option("json", "print JSON"),
         ],
         more="""\
-No grant covers a critical command, or a program that runs other programs. Grants are in
-grants.json in the state directory, which only you can read. If the file is damaged, or
-others could write to it, no grant is used; `grants clear` moves it away.
+No grant covers a critical command. No prefix is the bare name of a program that runs other
+programs, such as sudo. Grants are in grants.json in the state directory, which only you can
+read. If the file is damaged, or others could write to it, no grant is used; `grants clear`
+moves it away.
 
 exit status: 0; 2 bad arguments; 125 the file can't be used""",
     ),

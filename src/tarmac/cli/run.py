@@ -69,7 +69,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _from_stdin() -> str:
-    """Standard input; BadRequest if it is no text."""
+    """Standard input; BadRequest if it is not text."""
     data = sys.stdin.buffer.read()
     try:
         text = data.decode("utf-8-sig")
@@ -256,7 +256,7 @@ def _start_in_server(request: "RunRequest", given: Given) -> int:
         raise BadRequest(f"a task in the server takes no --{unknown[0]}", hint=hint)
     server = RunFile(state_dir(os.environ)).read()
     if not server.alive:
-        hint = "`tarmac serve` in another terminal starts one; without --server the task runs here"
+        hint = "`tarmac serve` in another terminal starts one; without this option the task runs here"
         raise BadRequest("no `tarmac serve` is running", hint=hint)
     detached = "detach" in given
     if not (request.as_json or detached):

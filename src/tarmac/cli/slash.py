@@ -390,7 +390,7 @@ def _with_files(session: "Interactive") -> Task | JoinedTask:
 
 def _point(word: str) -> int:
     if not word.isdecimal():
-        raise BadRequest(f"`{word}` is no number of a point", hint="/rewind lists them")
+        raise BadRequest(f"`{word}` is not the number of a point", hint="/rewind lists them")
     return int(word)
 
 

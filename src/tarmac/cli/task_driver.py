@@ -388,7 +388,7 @@ async def drive(
     """Run it; the exit status. It goes on with `words`; `yes`: by whose word all that is asked is allowed.
 
     `offers`: when it is done, ask what is missing.
-    `header` says what it is, where it is no task of a model of ours; `after` what can be done when it was stopped.
+    `header` says what it is, where it is not a task of a model of ours; `after` what can be done when it was stopped.
     """
     look = Look() if as_json else look_of(sys.stdout, os.environ)
     if hasattr(sys.stdout, "reconfigure"):

@@ -336,7 +336,7 @@ async def _search(store: TaskStore, text: str, given: Given) -> int:
             print(json.dumps({"task": hit.task, "seq": hit.seq, "who": hit.who, "excerpt": hit.excerpt}))
         return 0 if found else 1
     if not found:
-        print(f"`{one_line(text)}` was said in no task")
+        print(f"no task contains `{one_line(text)}`")
         return 1
     look = look_of(sys.stdout, os.environ)
     names = {each.task: each.metadata.name for each in await store.listing()}

@@ -117,7 +117,7 @@ def _agents() -> ValueType:
         if not _AGENT_NAME.fullmatch(name):
             raise ValueError(f"must be {words}: a name has only letters, digits, - and _, not `{name}`")
         if not isinstance(given, dict):
-            raise ValueError(f"must be {words}: `{name}` is no table")
+            raise ValueError(f"must be {words}: `{name}` is not a table")
         for field in given:
             if field not in AGENT_FIELDS:
                 raise ValueError(f"must be {words}: `{name}.{field}` is unknown; there are {', '.join(AGENT_FIELDS)}")

@@ -199,7 +199,7 @@ class PlaceConnection:
             ) from None
         except BadFrame:
             await stream.aclose()
-            raise garbage(self.transport.name, "bytes that are no frames") from None
+            raise garbage(self.transport.name, "bytes that are not frames") from None
         except BaseException:
             await stream.aclose()
             raise
@@ -217,7 +217,7 @@ class PlaceConnection:
         if welcome.kind == HostFrameKind.FAILED:
             raise error_from_wire(welcome.header)
         if welcome.kind != HostFrameKind.WELCOME:
-            raise BadFrame("the first frame is no welcome")
+            raise BadFrame("the first frame is not a welcome")
         if whole(welcome.header, "oldest", OLDEST) > VERSION or whole(welcome.header, "version", VERSION) < OLDEST:
             raise PlaceUnavailable(
                 f"the host at {self.transport.name} is of version {welcome.header.get('version')}, this is {VERSION}",

@@ -160,7 +160,7 @@ def session_of(ctx: Context) -> str | None:
 
 
 def encodable(text: str) -> str:
-    """Bytes that are no text come in as halves of characters, which no message can carry."""
+    """Bytes that are not text come in as halves of characters, which no message can carry."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

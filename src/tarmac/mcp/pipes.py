@@ -172,14 +172,14 @@ def _messages(line: bytes) -> list[types.JSONRPCMessage | bytes]:
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
-        return [_complaint(types.PARSE_ERROR, "this is no JSON")]
+        return [_complaint(types.PARSE_ERROR, "this is not valid JSON")]
     made: list[types.JSONRPCMessage | bytes] = []
     for each in found if isinstance(found, list) and found else [found]:
         try:
             made.append(types.jsonrpc_message_adapter.validate_python(each, by_name=False))
         except (ValueError, RecursionError):
             id = each.get("id") if isinstance(each, dict) else None
-            made.append(_complaint(types.INVALID_REQUEST, "this is no JSON-RPC message", id))
+            made.append(_complaint(types.INVALID_REQUEST, "this is not a JSON-RPC message", id))
     return made
 
 

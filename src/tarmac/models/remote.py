@@ -250,7 +250,7 @@ def _encoded(blobs: Mapping[str, Blob], load: Load) -> dict[str, str]:
 
 LONGEST_LINE = 8 << 20  # bytes: an answer of 4,000,000 letters as one event
 MOST_STREAMED = 256 << 20  # bytes of all that one answer unpacks to
-MOST_OTHERWISE = 1 << 20  # bytes of an answer that is no stream: an error, a page
+MOST_OTHERWISE = 1 << 20  # bytes of an answer that is not a stream: an error, a page
 MOST_PACKED = 100  # times its size that packed text unpacks to, after the first MiB: events come to about 20
 PIECE = 16 << 10  # bytes that are unpacked at a time
 PACKED = frozenset({"gzip", "x-gzip", "deflate"})

@@ -287,7 +287,7 @@ class IgnoreFiles:
 
     def _parsed(self, file: str, found: os.stat_result) -> _Spec | str:
         if not stat.S_ISREG(found.st_mode):
-            return "it is no file"
+            return "it is not a file"
         if found.st_size > MOST_BYTES:
             return "it is too large"
         try:
@@ -296,13 +296,13 @@ class IgnoreFiles:
             return _Spec(text, ignore_case=self._ignore_case)
         except OSError as error:
             return _unreadable(error)
-        except ValueError:  # not UTF-8, or a line that is no pattern
+        except ValueError:  # not UTF-8, or a line that is not a pattern
             return "a line in it makes no sense"
 
 
 _STREAMS = re.compile(r"/dev/(?:stdin|stdout|stderr|fd/[0-2])")
 _OF_ITSELF = re.compile(r"/proc/self/(status|limits|cgroup|mountinfo|mounts|stat|comm)")
-# Here programs share one copy of a file among many folders (pnpm, uv, cargo): another name for it is no trick.
+# Here programs share one copy of a file among many folders (pnpm, uv, cargo): another name for it is not a trick.
 STORES = frozenset(["node_modules", "site-packages", ".venv", "venv", "target", ".git", ".pnpm-store"])
 
 

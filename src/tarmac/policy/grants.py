@@ -302,7 +302,7 @@ def _distrust(found: os.stat_result, *, folder: bool = False) -> str:
         return f"{what} belongs to another user"
     if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return f"others may write to {what}"
-    return "" if folder or stat.S_ISREG(found.st_mode) else "it is no file"
+    return "" if folder or stat.S_ISREG(found.st_mode) else "it is not a file"
 
 
 def _parsed(raw: bytes) -> tuple[Grant, ...]:
@@ -407,7 +407,7 @@ def refusal(words: Sequence[str]) -> str:
             return _script(program, words)
         case "command":
             if not _PLAIN_WORD.fullmatch(command):
-                return f"`{name}` alone can do anything: say which of its commands"
+                return f"`{name}` alone can do anything, so add one of its commands"
             if command in program.grant_program:
                 return refusal(words[2:]) if len(words) > 2 else f"`{pair}` can run any program: say which"
             if command in program.grant_words and (len(words) < 3 or not _PLAIN_WORD.fullmatch(words[2])):
@@ -476,9 +476,9 @@ def _script(program: Program, words: Sequence[str]) -> str:
     name = program.name
     match words[1:]:
         case []:
-            return f"`{name}` alone runs anything: name the script"
+            return f"`{name}` alone runs anything, so add the script"
         case ["-m", module, *_] if Trait.MODULES in program.traits and module not in _MODULES_WHOLE_LINE:
-            return "" if _PLAIN_WORD.fullmatch(module) else "that is no module"
+            return "" if _PLAIN_WORD.fullmatch(module) else "that is not a module"
         case [first, *_] if first.startswith("-") or not first:
             return f"`{name} {first}` can run anything: only a whole line can be allowed"
     return ""

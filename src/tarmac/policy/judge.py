@@ -539,7 +539,7 @@ async def _as_code(
     action: SendInput, program: str, option: str, judge: Callable[[Execute], Awaitable[Verdict]]
 ) -> Verdict:
     """Judge code as if it were given on a command line. It is never allowed for that alone."""
-    code = action.text.rstrip("\r\n")  # Enter is no part of it
+    code = action.text.rstrip("\r\n")  # Enter is not part of it
     found = await judge(Execute(shlex.join([program, option, code]), cwd=action.cwd))
     decision: Decision = "deny" if found.decision == "deny" else "ask"
     reason = found.reason if found.decision != "allow" else f"{program} runs what it reads"

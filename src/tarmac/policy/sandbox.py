@@ -426,7 +426,7 @@ class Bubblewrap:
         if root == Path("/"):
             raise BadRequest("the workspace of a sandbox can't be the whole machine")
         if not root.is_dir():
-            raise BadRequest(f"the workspace {root} is no folder")
+            raise BadRequest(f"the workspace {root} is not a folder")
         for place in (env.get("TMPDIR") or "/tmp", "/tmp"):
             if Path(os.path.realpath(place)).is_relative_to(
                 root

@@ -274,7 +274,7 @@ def _names(path: Path) -> list[str]:
 
 
 def _without_touched_index(changes: Iterator[TrialChange]) -> Iterator[TrialChange]:
-    """`git status` writes what it saw to `.git/index`. Where nothing else in `.git` changed, that is no change."""
+    """`git status` writes what it saw to `.git/index`. Where nothing else in `.git` changed, that is not a change."""
     found = []
     for each in changes:
         found.append(each)

@@ -214,7 +214,7 @@ def restored(file: RestoredFile, diff: FileDiff | None = None) -> Json:
         "created": edit.before is None,
         "deleted": edit.after is None,
         "diff": diff.text if diff else "",
-        "added": diff.added if diff else None,  # lines; None: it is no text
+        "added": diff.added if diff else None,  # lines; None: it is not text
         "removed": diff.removed if diff else None,
     }
 

@@ -33,7 +33,7 @@ class ChangeShown:
 
     path: str  # in the workspace
     kind: Kind
-    diff: str  # "": it is no text, or deleted
+    diff: str  # "": it is not text, or deleted
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def record(seq: int, event: TaskEvent) -> dict[str, object]:
 
 
 def signal_record(signal: Signal) -> dict[str, object]:
-    """A signal; bytes that are no UTF-8 come as {"base64": …}."""
+    """A signal; bytes that are not UTF-8 come as {"base64": …}."""
     name = _name(type(signal))
     fields = {each.name: getattr(signal, each.name) for each in dataclasses.fields(signal)}
     return {"signal": name, **{key: _plain(value) for key, value in fields.items()}}

@@ -29,7 +29,7 @@ def picture(path: Path) -> tuple[bytes, str]:
     for magic, media in _MAGIC.items():
         if data.startswith(magic):
             return data, media
-    raise BadRequest(f"{path} is no image that models take", hint="PNG, JPEG, GIF or WebP")
+    raise BadRequest(f"{path} is not an image that models take", hint="PNG, JPEG, GIF or WebP")
 
 
 def pictures_in(text: str) -> Sequence[tuple[bytes, str]]:

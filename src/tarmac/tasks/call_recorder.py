@@ -438,4 +438,4 @@ class RunningCommands:
 
 def _says_what(answer: Answer) -> None:
     if answer.kind not in (AnswerKind.YES, AnswerKind.NO, AnswerKind.MESSAGE):
-        raise BadRequest(f"`{answer.kind}` is no answer for a running command", hint="yes, no or words")
+        raise BadRequest(f"`{answer.kind}` is not an answer for a running command", hint="yes, no or words")

@@ -274,7 +274,7 @@ class Checkpoints:
             return self.history.first
         if not self.history.is_point(to):
             near = ", ".join(str(each.seq) for each in self.history.points[-8:])
-            raise BadRequest(f"{to} is no checkpoint or message of this task", hint=f"some are {near}" if near else "")
+            raise BadRequest(f"{to} is not a checkpoint or message here", hint=f"some are {near}" if near else "")
         return to
 
     async def preview(self, to: int) -> Restoration:
@@ -284,7 +284,7 @@ class Checkpoints:
         return Restoration(to=to, files=tuple(await asyncio.to_thread(lambda: [_fate(each) for each in edits])))
 
     async def diff(self, to: int) -> list[tuple[RestoredFile, FileDiff | None]]:
-        """What the task changed since: each file as it was, against the disk. None: it is no text."""
+        """What the task changed since: each file as it was, against the disk. None: it is not text."""
         found = [each for each in (await self.preview(to)).files if each.fate is not Fate.UNCHANGED]
         contents = await self._contents(each.edit.before for each in found)
         return await asyncio.to_thread(lambda: [(each, _diff(each.edit, contents)) for each in found])
@@ -387,7 +387,7 @@ def _look(path: Path) -> tuple[bytes | None, int]:
     except (FileNotFoundError, NotADirectoryError):
         return None, 0
     if stat.S_ISDIR(mode) or os.path.realpath(path.parent) != str(path.parent):
-        return None, 0  # a folder is no file; and behind a link that was a folder is another file
+        return None, 0  # a folder is not a file; and behind a link that was a folder is another file
     if stat.S_ISLNK(mode):
         return os.fsencode(os.readlink(path)), mode
     return read_bytes(path), mode

@@ -270,7 +270,7 @@ class QuestionAnswered(TaskEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileIntent:
-    """What a tool is about to do to a file; None is no file. So that after a crash one can tell whether it did."""
+    """What a tool is about to do to a file; None: no file. After a crash it shows whether the tool did that."""
 
     path: Path
     before: str | None  # SHA-256 of the content

@@ -236,7 +236,7 @@ class Questions:
         `images` are the answer's pictures, as the log keeps them.
         """
         if not isinstance(answer.kind, AnswerKind):  # the log could not be read with it
-            raise BadRequest(f"`{answer.kind}` is no answer", hint=", ".join(AnswerKind))
+            raise BadRequest(f"`{answer.kind}` is not an answer", hint=", ".join(AnswerKind))
         waiting = self._open.get(question)
         if waiting is None:
             raise self._too_late(question, answer)

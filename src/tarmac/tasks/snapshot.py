@@ -547,7 +547,7 @@ class Snapshots:
                 tree.tree = git_objects.changed_tree(
                     tree.base_folders, versions, lambda data: git_objects.write(self._folder, "tree", data)
                 )
-        except (git_objects.Tangled, OSError, ValueError):  # it is no tree, or the disk has changed since we looked
+        except (git_objects.Tangled, OSError, ValueError):  # it is not a tree, or the disk has changed since we looked
             return False
         tree.hashed = hashed
         return True

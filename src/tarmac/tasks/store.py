@@ -323,7 +323,7 @@ class TaskStore:
     def path(self, task: str) -> Path:
         """The folder of a task; the id, or as much of it as no other has."""
         if not task or "/" in task or task.startswith("."):
-            raise BadRequest(f"{task!r} is no id of a task")
+            raise BadRequest(f"{task!r} is not the id of a task")
         if (self.folder / task / LOG).exists():
             return self.folder / task
         fit = [each for each in self.tasks() if each.startswith(task)]

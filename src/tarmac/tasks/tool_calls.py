@@ -66,7 +66,7 @@ class Tally:
     circle: str = ""  # the model repeats itself, and nobody is there to say whether that is right
 
     def count(self, result: CallResult) -> None:
-        """Count one result. After a denial, which is no mistake, the later calls are not made."""
+        """Count one result. After a denial, which is not a mistake, the later calls are not made."""
         if result.mistake:
             self.mistakes.append(result.mistake)
         if result.outcome == "done":

@@ -303,7 +303,7 @@ class _Steps(RunningProgram):
                     left_out -= 1
                     continue
                 if self._over:
-                    status = status or None  # the rest was not run: this is no success
+                    status = status or None  # the rest was not run: this is not a success
                     break
                 if step.stages and step.when != ("success" if status else "failure"):
                     statuses = await self._pipeline(step, status or 0)

@@ -101,7 +101,7 @@ class Result(NamedTuple):  # as fixed as a frozen dataclass, and made in a third
 
 
 def show_path(path: Path) -> str:
-    """A path as text that any encoder takes: bytes that are no UTF-8 are shown as they are escaped."""
+    """A path as text that any encoder takes: bytes that are not UTF-8 are shown as they are escaped."""
     return str(path).encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 

@@ -258,7 +258,7 @@ def _compiled(pattern: str | re.Pattern[str] | None) -> re.Pattern[str] | None:
     try:
         return re.compile(pattern, re.MULTILINE) if isinstance(pattern, str) else pattern
     except re.error as error:
-        raise BadRequest(f"{pattern!r} is no pattern: {error}", hint="re.escape() makes one of any text") from error
+        raise BadRequest(f"{pattern!r} is not a pattern: {error}", hint="re.escape() makes one of any text") from error
 
 
 def _port(port: int | bool | None) -> int | Literal[True] | None:

@@ -129,7 +129,7 @@ def load(name: str, arguments: str) -> dict[str, object]:
     if isinstance(value, str) and value.lstrip().startswith("{"):  # some models encode it twice
         value = _json(name, value)
     if "\\u" in arguments and _HALVES.search(json.dumps(value, ensure_ascii=False)):
-        raise BadArguments(f"The arguments of {name} hold half of a surrogate pair, which is no character. {_AGAIN}")
+        raise BadArguments(f"The arguments of {name} hold half of a surrogate pair, which is not a character. {_AGAIN}")
     if not isinstance(value, dict):
         raise BadArguments(f"The arguments of {name} must be a JSON object, not {_kind_of(value)}. {_AGAIN}")
     return value

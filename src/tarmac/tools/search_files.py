@@ -248,7 +248,7 @@ def _search_there(wanted: PlaceSearch, hidden: Callable[[Path], bool] | None, sy
 
 
 def _kind_of(path: Path, system: FileSystem) -> str:
-    """Why that is no file that can be searched; empty if it can."""
+    """Why that is not a file that can be searched; empty if it can."""
     try:
         mode = system.stat(str(path)).st_mode
     except PlaceFailed:

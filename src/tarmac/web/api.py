@@ -407,7 +407,7 @@ def _part_of(path: Path, start: int, size: int) -> tuple[bytes, int]:
 
 
 def _picture_type(data: bytes) -> str:
-    """By its first bytes; what is no picture is plain bytes, which no browser runs."""
+    """By its first bytes; what is not a picture is plain bytes, which no browser runs."""
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
         return "image/webp"
     starts = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
@@ -436,5 +436,5 @@ async def _body(request: Request) -> dict[str, Any]:
     except (ValueError, RecursionError):
         raise BadRequest("the body is not JSON") from None
     if not isinstance(found, dict):
-        raise BadRequest("the body is no JSON object")
+        raise BadRequest("the body is not a JSON object")
     return found

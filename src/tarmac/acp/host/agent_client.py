@@ -207,7 +207,7 @@ class AgentClient:
             self._deaf = False
 
     def begin(self) -> None:
-        """A turn begins, with words of the person: what is done after them is no repetition of what was before."""
+        """A turn begins, with words of the person: what is done after them is not a repetition of what was before."""
         self.heard = time.monotonic()
         self.repetition.forget()
         self.updates.spinning = ""

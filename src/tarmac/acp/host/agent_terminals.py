@@ -291,7 +291,7 @@ def whole_characters(data: bytes, most: int, *, middle: bool) -> tuple[str, bool
     """Text that has at most `most` bytes; with `middle` it may begin in the middle of a character, which goes."""
     if middle:
         rest = next((n for n, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), None)
-        if rest is not None or len(data) < 4:  # four of them in a row are no end of a character, but no text at all
+        if rest is not None or len(data) < 4:  # four of them in a row don't end a character: this is not text
             data = data[rest:] if rest is not None else b""
     text = data.decode("utf-8", "replace")
     encoded = text.encode()
@@ -333,7 +333,7 @@ def command_line(params: Object) -> str:
     for each in map(object_of, variables):
         name, value = text_of(each.get("name")), text_of(each.get("value"))
         if not name.isidentifier() or not name.isascii() or "\0" in value:
-            raise Refused(INVALID_PARAMS, f"{name[:80]!r} is no name of a variable")
+            raise Refused(INVALID_PARAMS, f"{name[:80]!r} is not the name of a variable")
         pairs.append(f"{name}={shlex.quote(value)}")
     if not pairs:
         return command

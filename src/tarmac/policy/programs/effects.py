@@ -195,7 +195,7 @@ class Arguments:
     words: tuple[str, ...]  # shapes after the name
     options: tuple[str, ...]
     operands: tuple[str, ...]  # all others, and values of options
-    subcommand: tuple[str, ...]  # the name, and the words after it that are no options
+    subcommand: tuple[str, ...]  # the name, and the words after it that are not options
 
     def has(self, *options: str) -> bool:
         """Whether one of these options is there: bundled (-rf), with a value, or shortened (--rec)."""

@@ -51,10 +51,10 @@ class Trait(StrEnum):
     NAMES_ONLY = "names-only"  # it shows or changes no more of a file than its name, dates and rights
     SHOWS_CONTENT = "shows-content"
     TEXTUAL = "textual"  # its operands are patterns or texts as often as files
-    NO_FILES = "no-files"  # its operands are no files
+    NO_FILES = "no-files"  # its operands are not files
     FILTER = "filter"  # an operand that begins with a dot is a filter, no file
     REVISIONS = "revisions"  # `HEAD:file`
-    QUIET = "quiet"  # its words are no files, and it only prints
+    QUIET = "quiet"  # its words are not files, and it only prints
     WRITES_ALL = "writes-all"  # every operand is written
     COPIES = "copies"  # the last operand is written
     LAST_WRITTEN = "last-written"  # the last operand may be a file of secrets that will be written
@@ -551,9 +551,9 @@ def _operands(program: Grammar, reading: ParsedArguments) -> None:
         elif kind == "name":
             reading.paths.append((operand, False))
         elif kind == "number" and not re.fullmatch(r"-?[0-9.]+[a-zA-Z]?", operand):
-            raise Unproven(f"`{operand}` is no number")
+            raise Unproven(f"`{operand}` is not a number")
         elif kind == "word" and not re.fullmatch(r"[A-Za-z0-9_@.,:+*=/-]*", operand):
-            raise Unproven(f"`{operand}` is no plain name")
+            raise Unproven(f"`{operand}` is not a plain name")
         elif kind == "word" and "://" in operand and Trait.ANY_ADDRESS not in known(program.name).traits:
             raise Unproven(f"`{operand}` is an address: it may lead anywhere")
 

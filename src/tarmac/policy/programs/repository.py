@@ -23,7 +23,7 @@ _FIXED = 40  # bytes of times, numbers, mode and size, before the hash
 
 
 class UnreadableIndex(Exception):
-    """It is no index that we know how to read."""
+    """It is not an index that we know how to read."""
 
 
 def read_index(folder: Path, *, hash_size: int = 20) -> list[tuple[int, str]]:

@@ -76,7 +76,7 @@ class Blobs:
 
     def path(self, name: str) -> Path:
         if len(name) != 64 or not name.isalnum():
-            raise ValueError(f"{name!r} is no SHA-256")
+            raise ValueError(f"{name!r} is not a SHA-256")
         return self.folder / name
 
     def read(self, name: str) -> bytes | None:

@@ -42,7 +42,7 @@ class Reading:
     header: Header | None  # None: it is damaged
     events: list[TaskEvent]
     damage: tuple[Damage, ...]  # in the middle; each lost record has its RecordLost among the events
-    torn: Damage | None  # bytes at the end that are no record: a write that was cut off, acknowledged to nobody
+    torn: Damage | None  # bytes at the end that are not a record: a write that was cut off, acknowledged to nobody
     size: int  # of what is good
 
 
@@ -113,7 +113,7 @@ def _read(fd: int, scanner: Scanner, chunk: int) -> Iterator[list[TaskEvent]]:
             size *= 2
         else:
             raise StateUnavailable(
-                f"{len(data):,} bytes behind record {scanner.seq - 1} and more are no records",
+                f"{len(data):,} bytes behind record {scanner.seq - 1} and more are not records",
                 hint=f"what stands before them is whole; to go on with that: truncate -s {scanner.offset} {LOG}",
             )
 

@@ -54,7 +54,7 @@ def encode(event: TaskEvent) -> tuple[bytes, dict[str, bytes]]:
         return event.body, {}
     start = _STARTS.get(type(event))
     if start is None:
-        raise TypeError(f"{type(event).__name__} is no fact that a log keeps")
+        raise TypeError(f"{type(event).__name__} is not a fact that a log keeps")
     try:
         body = start + _ENCODER.encode(event)[1:]
         if len(body) <= INLINE:

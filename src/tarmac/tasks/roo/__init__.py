@@ -48,7 +48,7 @@ class RooTask:
 def find_tasks(folder: Path) -> list[Path]:
     """The task folders in `folder`: itself, those in it, or those in its `tasks`."""
     if not folder.is_dir():
-        raise BadRequest(f"{folder} is no folder", hint="the one that holds Roo-Code's tasks, or one of them")
+        raise BadRequest(f"`{folder}` is not a folder", hint="give the folder of Roo-Code's tasks, or that of one task")
     if _is_task(folder):
         return [folder]
     for place in (folder, folder / "tasks"):

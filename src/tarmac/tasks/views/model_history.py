@@ -56,7 +56,7 @@ def model_messages(events: Iterable[TaskEvent]) -> list[Message]:
 
 
 class Remark(NamedTuple):
-    """A part on the user's side that is no result."""
+    """A part on the user's side that is not a result."""
 
     seq: int
     part: Part

@@ -205,7 +205,7 @@ class Daemon:
         id = str(header["id"])
         before = self._shells.get(id)
         if not id or "/" in id or id.startswith(".") or client.shell not in (None, before):
-            raise RequestRejected(Refusal.BAD_REQUEST, f"{id!r} is no name, or the connection has another terminal")
+            raise RequestRejected(Refusal.BAD_REQUEST, f"{id!r} is not a name, or the connection has another terminal")
         if before is not None and client.shell is not before:
             raise RequestRejected(Refusal.IN_USE, f"there is a terminal {id}")
         argv, env = header["argv"], header["env"]
@@ -407,13 +407,13 @@ def _is_shown(name: str) -> bool:
 
 def _int(value: object) -> int:
     if not isinstance(value, int):
-        raise TypeError(f"{value!r} is no whole number")
+        raise TypeError(f"{value!r} is not a whole number")
     return value
 
 
 def _float(value: object) -> float:
     if not isinstance(value, int | float) or math.isnan(value):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return float(value)
 
 

@@ -78,7 +78,7 @@ def table(header: Header, name: str) -> dict[str, object]:
 
 
 def path_text(path: Path) -> str:
-    """A path for JSON: bytes that are no UTF-8 become lone surrogates, which JSON escapes."""
+    """A path for JSON: bytes that are not UTF-8 become lone surrogates, which JSON escapes."""
     return os.fspath(path)
 
 

@@ -182,7 +182,7 @@ def _compiled(pattern: str | re.Pattern[bytes]) -> re.Pattern[bytes]:
         return re.compile(pattern.encode("utf-8", "surrogateescape"))
     except (re.error, ValueError, OverflowError, RecursionError) as error:
         raise BadRequest(
-            f"{pattern[:80]!a} is no regular expression: {error}", hint="escape what is meant literally: `\\(`"
+            f"{pattern[:80]!a} is not a regular expression: {error}", hint="escape what is meant literally: `\\(`"
         ) from None
 
 

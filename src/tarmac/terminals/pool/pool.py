@@ -558,7 +558,7 @@ class Pool:
     def contribute_path(self, name: str, directory: Path, *, description: str = "") -> None:
         """Put `directory` in front of PATH in terminals opened from now on. The same name again replaces it."""
         if not name or ":" in str(directory) or "\0" in str(directory):
-            raise BadRequest(f"{directory} can't be in PATH, or {name!r} is no name")
+            raise BadRequest(f"{directory} can't be in PATH, or {name!r} is not a name")
         self._paths[name] = PathContribution(name=name, directory=directory, description=description)
         paths = (*self.settings.path_contributions, *self._paths.values())
         self._entries.settings = replace(self.settings, path_contributions=paths)

@@ -47,7 +47,7 @@ async def interrupt(terminal: "PtyTerminal", session: "Session", execution: Exec
 
 
 def _was_in_front(process: processes.Process, session: "Session", execution: Execution) -> bool:
-    """Whether it is no daemon and no background job: it was meant to end, or stands still."""
+    """Whether it is neither a daemon nor a background job: it was meant to end, or stands still."""
     found = processes.stat(process.pid)
     if found is None:
         return False

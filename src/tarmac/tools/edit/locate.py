@@ -48,7 +48,7 @@ def loose(line: str) -> str:
 
 
 def tight(line: str) -> str:
-    """The same without the spaces around what is no letter or digit: `f( a )` is `f(a)`."""
+    """The same without the spaces around what is not a letter or digit: `f( a )` is `f(a)`."""
     return _AROUND.sub(r"\1", loose(line)) if len(line) <= _RETYPED else line.strip()
 
 

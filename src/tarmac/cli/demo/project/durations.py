@@ -9,7 +9,7 @@ def parse(text):
     """The seconds in a text like `1h30m`."""
     parts = re.findall(r"(\d+)([hms])", text)
     if not parts or "".join(number + unit for number, unit in parts) != text:
-        raise ValueError(f"{text!r} is no duration")
+        raise ValueError(f"{text!r} is not a duration")
     return sum(int(number) * SECONDS[unit] for number, unit in parts)
 
 

@@ -39,7 +39,7 @@ def _check_arguments(shell: Shell) -> None:
     for each in shell.arguments:
         single = each[:1] in ("-", "+") and not each.startswith("--")
         if "\0" in each or (not value and (each[:1] not in ("-", "+") or each in ("-", "--"))):
-            raise BadRequest(f"{each!r} is no option of {shell.name}", hint="a terminal's shell takes options alone")
+            raise BadRequest(f"{each!r} is not an option of {shell.name}", hint="a terminal's shell takes only options")
         if not value and (each.startswith("--command") or (single and ("c" in each[1:] or "s" in each[1:]))):
             raise BadRequest(
                 f"with {each} {shell.name} does not read from its terminal",
