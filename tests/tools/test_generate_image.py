@@ -48,7 +48,7 @@ async def test_a_picture_is_asked_for_and_written(shop: Workshop) -> None:
     [
         (refusal(400, {"message": "That is not allowed."}), "a.png", "HTTP 400.: That is not allowed"),
         (_answer(b"<html>"), "a.png", "answered without a picture"),
-        (_answer(PNG), "a.jpg", "give it a path with that suffix"),
+        (_answer(PNG), "a.txt", "'a.txt' is no name of a picture: it ends in .png"),
     ],
 )
 async def test_what_is_no_picture_is_not_written(shop: Workshop, reply: Reply, path: str, why: str) -> None:
@@ -58,3 +58,12 @@ async def test_what_is_no_picture_is_not_written(shop: Workshop, reply: Reply, p
         with pytest.raises(ToolFailed, match=why):
             await shop.call("generate_image", prompt="x", path=path)
     assert not (shop.folder / path).exists()
+
+
+async def test_a_picture_of_another_format_than_its_name_is_kept(shop: Workshop) -> None:
+    """S10: it was paid for."""
+    async with serving(_answer(PNG)) as server:
+        shop.bench = replace(shop.bench, image_model=_model(server.url))
+        told = await shop.text("generate_image", prompt="x", path="a.jpg")
+    assert (shop.folder / "a.jpg").read_bytes() == PNG
+    assert "It is image/png, whatever its name says: rename it to *.png." in told

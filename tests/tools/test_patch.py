@@ -30,10 +30,10 @@ def test_add_delete_update_and_move_in_one_patch() -> None:
         "*** Update File: list.txt\n*** Move to: kept.txt\n@@\n one\n-two\n+2"
     )
     assert changes == [
-        FileChange("new/x.txt", None, "hello\n\n"),
+        FileChange("new/x.txt", None, "hello\n\n", whole=True),
         FileChange("app.py", FILES["app.py"], None),
         FileChange("list.txt", FILES["list.txt"], None),
-        FileChange("kept.txt", None, "one\n2\nthree\n", moved_from="list.txt"),
+        FileChange("kept.txt", None, "one\n2\nthree\n", moved_from="list.txt", whole=True),
     ]
 
 

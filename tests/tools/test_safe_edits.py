@@ -1,6 +1,7 @@
 """Edits that can't go silently wrong: a doubtful edit is refused with a reason, a clear one is understood."""
 
 import ast
+import re
 import textwrap
 
 import pytest
@@ -363,7 +364,7 @@ async def test_one_place_is_found_with_other_white_space(
     path = shop.file("a.txt", before)
     said = await shop.text("search_and_replace", path="a.txt", old_string=old, new_string=new)
     assert path.read_text() == after
-    assert "match)" in said
+    assert re.search(r"found at lines \d+-\d+ \((?:with|but|by) ", said)
 
 
 async def test_white_space_does_not_choose_between_two_places(shop: Workshop) -> None:
@@ -470,3 +471,54 @@ async def test_a_wrong_path_names_the_nearest(shop: Workshop) -> None:
     assert "Did you mean 'src/shop/total.py'?" in await shop.failure("apply_patch", patch=patch)
     assert "Did you mean 'src/shop/total.py'?" in await shop.text("read_file", path="src/total.py")
     assert "Did you mean" not in await shop.failure("apply_diff", path="quite/other.rs", diff=diff)
+
+
+async def test_a_file_that_was_never_read_is_not_replaced_without_a_word(shop: Workshop) -> None:
+    """S10: by write_to_file, by a patch that adds it, and by a rename onto it."""
+    shop.file("a.py", "one\ntwo\n")
+    assert "you had not read it: 2 lines were replaced" in await shop.text("write_to_file", path="a.py", content="x\n")
+    assert "not read" not in await shop.text("write_to_file", path="a.py", content="y\n")
+    shop.file("b.py", "one\n")
+    patch = "*** Begin Patch\n*** Add File: b.py\n+x\n*** End Patch"
+    assert "you had not read it: 1 lines" in await shop.text("apply_patch", patch=patch)
+    shop.file("c.py", "one\n")
+    move = "*** Begin Patch\n*** Update File: a.py\n*** Move to: c.py\n@@\n-y\n+z\n*** End Patch"
+    assert "you had not read it" in await shop.text("apply_patch", patch=move)
+
+
+async def test_a_new_file_whose_name_differs_only_in_case_is_told(shop: Workshop) -> None:
+    """S10: a wrong path names the nearest, also where a new file is not an error."""
+    shop.file("src/Cart.py", "x\n")
+    told = await shop.text("write_to_file", path="src/cart.py", content="y\n")
+    assert "There is also 'Cart.py', whose name differs only in upper and lower case." in told
+    assert "There is also" not in await shop.text("write_to_file", path="src/other.py", content="y\n")
+
+
+async def test_no_edit_makes_a_text_file_binary(shop: Workshop) -> None:
+    """S10: the next edit could not read it."""
+    path = shop.file("a.c", 'char x[] = "ab";\n')
+    for tool, arguments in (
+        ("write_to_file", {"content": "a\0b"}),
+        ("search_and_replace", {"search": "ab", "replace": "a\0b"}),
+        ("insert_content", {"line": 1, "content": "\0"}),
+    ):
+        assert "has a NUL character" in await shop.failure(tool, path="a.c", **arguments)
+    assert path.read_text() == 'char x[] = "ab";\n'
+
+
+async def test_messages_of_edits_say_what_helps_next(shop: Workshop) -> None:
+    """S10."""
+    shop.file("a.py", "total = 0\nTotals = 1\n" + "x = 1\n" * 3_000)
+    told = await shop.failure("search_and_replace", path="a.py", search="TOTAL", replace="sum")
+    assert "upper and lower case differ at line 1" in told and "set ignore_case" in told and "block" not in told
+    same = await shop.failure("search_and_replace", path="a.py", search="total", replace="total")
+    assert "hint: if the file is as you want it, go on" in same
+    diff = "<<<<<<< SEARCH\nx = 1\n=======\nx = 2\n>>>>>>> REPLACE\n"
+    assert "at least 50 places match" in await shop.failure("apply_diff", path="a.py", diff=diff)
+
+
+async def test_a_patch_with_the_path_beside_it_is_applied(shop: Workshop) -> None:
+    """S10: other spellings of arguments."""
+    path = shop.file("a.py", "x = 1\n")
+    await shop.call("apply_patch", path="a.py", patch="*** Update File: a.py\n@@\n-x = 1\n+x = 2\n")
+    assert path.read_text() == "x = 2\n"

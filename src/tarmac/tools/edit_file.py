@@ -41,6 +41,7 @@ from tarmac.tools.edit import (
     refuse_omissions,
     search_and_replace,
 )
+from tarmac.tools.edit.locate import MatchKind
 from tarmac.tools.file_access import ResolvedPath, aside, digest
 from tarmac.tools.file_change import Change, Original, open_original
 from tarmac.tools.list_files import suggestion
@@ -63,6 +64,11 @@ class ApplyPatch(Tool):
     spellings: ClassVar[Mapping[str, str]] = {"input": "patch", "diff": "patch"}
 
     patch: Annotated[str, Meta(min_length=1, description="The patch, from `*** Begin Patch` to `*** End Patch`.")]
+
+    @classmethod
+    def tidy(cls, arguments: dict[str, object]) -> dict[str, object]:
+        """Drop the path that some models give as well: the patch names its files."""
+        return {key: value for key, value in arguments.items() if key not in ("path", "file_path")}
 
     async def prepare(self, bench: Bench) -> Ready:
         return await self._prepare(bench)
@@ -144,7 +150,9 @@ class _Sources:
         if planned.after is not None:
             new = before is None and origin is None
             after = (new_text_file(planned.after) if new else file.with_text(planned.after)).encode()
-        return Change(place=place, before=before, after=after, like=origin.path if origin else None)
+        return Change(
+            place=place, before=before, after=after, like=origin.path if origin else None, whole=planned.whole
+        )
 
 
 Line = Annotated[int, Meta(ge=1)]
@@ -349,7 +357,7 @@ async def _edit(
     notes = [f"Changed in {len(edited.applied)} place{'s' * (len(edited.applied) != 1)}."]
     loose = [each for each in edited.applied if each.match_kind != "exact"]
     notes += [
-        f"Block {each.part} was found at lines {each.first}-{each.last} ({each.match_kind} match)." for each in loose
+        f"Block {each.part} was found at lines {each.first}-{each.last} ({_HOW[each.match_kind]})." for each in loose
     ]
     moved = [each for each in edited.applied if each.reindented]
     notes += [f"The new lines of block {each.part} were re-indented to fit the lines around them." for each in moved]
@@ -367,6 +375,14 @@ async def _edit(
         show_diff=bool(loose or moved),
         partly=bool(edited.failed),
     )
+
+
+_HOW: Final[Mapping[MatchKind, str]] = {
+    "exact": "exactly",
+    "whitespace": "with other white space or punctuation",
+    "blank lines": "but for blank lines",
+    "fuzzy": "by similar lines",
+}
 
 
 def _failures(original: Original, failed: tuple[FailedPart, ...]) -> str:
@@ -407,7 +423,7 @@ class WriteToFile(Tool):
             raise ToolFailed(f"'{place.name}' was not written: {error.what}", hint=error.hint) from None
         if after == before:
             return file_change.unchanged(place)
-        made = Change(place=place, before=before, after=after)
+        made = Change(place=place, before=before, after=after, whole=True)
         verbs = ("Creating", "Created") if before is None else ("Writing", "Wrote")
         return await file_change.ready(bench, [made], title=f"{verbs[0]} {place.name}", done=f"{verbs[1]} {place.name}")
 
@@ -454,12 +470,13 @@ class GenerateImage(Tool):
             raise ToolFailed("No model for pictures is configured.")
         original = await open_original(bench, self.path, must_exist=False)
         place = original.place
+        suffix = place.path.suffix.lower().replace(".jpeg", ".jpg")
+        if suffix not in SUFFIXES.values():  # before it is paid for
+            raise ToolFailed(f"'{place.name}' is no name of a picture: it ends in {', '.join(SUFFIXES.values())}.")
 
         async def act(_: Go) -> Done:
             try:
                 made = await model.generate(self.prompt)
-                if place.path.suffix.lower().replace(".jpeg", ".jpg") != SUFFIXES[made.media_type]:
-                    raise ToolFailed(f"The picture is {made.media_type}: give it a path with that suffix.")
                 await file_access.looking(bench, file_access.unmoved, place)
                 new = original.data is None
                 await asyncio.to_thread(bench.files.system.save, place.path, made.data, expected=original.data, new=new)
@@ -468,7 +485,10 @@ class GenerateImage(Tool):
             except TarmacError as error:
                 raise ToolFailed(error.what, hint=error.hint) from None
             seen = Seen(path=place.path, digest=digest(made.data), how="edited")
-            parts: list[Part] = [Text(f"The picture is in {place.name} ({len(made.data):,} bytes).")]
+            told = f"The picture is in {place.name} ({len(made.data):,} bytes)."
+            if suffix != SUFFIXES[made.media_type]:
+                told += f" It is {made.media_type}, whatever its name says: rename it to *{SUFFIXES[made.media_type]}."
+            parts: list[Part] = [Text(told)]
             if bench.sees and len(made.data) <= bench.settings.largest_image:
                 parts.append(Image(bench.store(made.data, made.media_type)))
             return Done(content=tuple(parts), seen=(seen,), details={"picture": {"path": str(place.path)}})

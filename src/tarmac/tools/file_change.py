@@ -113,6 +113,7 @@ class Change:
     before: bytes | None
     after: bytes | None
     like: Path | None = None  # the file that it was renamed from, whose mode it keeps
+    whole: bool = False  # whatever it was before
 
     @property
     def operation(self) -> str:
@@ -200,6 +201,13 @@ async def ready(
 ) -> Ready:
     """The edit, ready to be judged. `show_diff`: the match was not exact, so the model gets the diff."""
     size = sum(len(each.before or b"") + len(each.after or b"") for each in changes)
+    for each in changes:
+        if each.after is not None and is_binary(each.after) and not is_binary(each.before or b""):
+            raise ToolFailed(
+                f"'{each.place.name}' was not written: the new text has a NUL character, and would be a binary file.",
+                hint="write an escape of the language, such as \\0, or make the file with a command",
+            )
+    warnings = {each.place.path: await _warnings(bench, each) for each in changes if each.whole}
     diffs = await aside(size, lambda: [_diff(each) for each in changes])
     intents = await aside(size, lambda: tuple(map(_intent, changes)))
 
@@ -218,7 +226,12 @@ async def ready(
         told = [
             _told(
                 each.change,
-                [*notes, *each.notes, *extra.get(each.change.place.path, ())],
+                [
+                    *notes,
+                    *each.notes,
+                    *warnings.get(each.change.place.path, ()),
+                    *extra.get(each.change.place.path, ()),
+                ],
                 known=each.exact and not partly,
             )
             for each in saves
@@ -256,6 +269,21 @@ async def ready(
         intents=intents,
         act=act,
     )
+
+
+async def _warnings(bench: Bench, change: Change) -> list[str]:
+    """What the model may not have meant: it replaces a file that it never read, or there is one of almost that name."""
+    path = change.place.path
+    if change.before is not None:
+        lines = change.before.count(b"\n") + (change.before[-1:] not in (b"", b"\n"))
+        read = path in bench.seen or not lines
+        return [] if read else [f"It was there, and you had not read it: {lines} lines were replaced."]
+    try:
+        names = await asyncio.to_thread(bench.files.system.entries, str(path.parent))
+    except (OSError, TarmacError):
+        return []
+    alike = [name for name, _ in names if name != path.name and name.casefold() == path.name.casefold()]
+    return [f"There is also {alike[0]!r}, whose name differs only in upper and lower case."] if alike else []
 
 
 def _refused(changes: Sequence[Change], go: Go) -> tuple[set[int], str]:

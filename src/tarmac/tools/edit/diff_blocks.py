@@ -23,7 +23,17 @@ from dataclasses import dataclass, replace
 from tarmac.errors import EditFailed
 from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
 from tarmac.tools.edit.locate import THRESHOLD, Ambiguous, Haystack, Location, NotFound, find, find_equal
-from tarmac.tools.edit.splice import Edited, FailedPart, Insert, ambiguous, broken_by, not_found, repaired, spliced
+from tarmac.tools.edit.splice import (
+    SAME,
+    Edited,
+    FailedPart,
+    Insert,
+    ambiguous,
+    broken_by,
+    not_found,
+    repaired,
+    spliced,
+)
 from tarmac.tools.edit.text_file import join_lines, split_lines
 
 _OPENING = re.compile(r"([<-])\1{4,8} ?SEARCH>?")
@@ -248,7 +258,7 @@ def _look(hay: Haystack, number: int, block: Block, threshold: float) -> tuple[_
         failure = FailedPart(number, "empty", f"block {number}: the search is empty", "add lines with insert_content")
         return part, failure
     if block.old == block.new:
-        return part, FailedPart(number, "no change", f"block {number}: old and new lines are the same")
+        return part, FailedPart(number, "no change", f"block {number}: old and new lines are the same", SAME)
     first: NotFound | None = None
     for variant in _variants(part):
         found = find(hay, variant.old, near=variant.near, threshold=threshold)

@@ -151,7 +151,7 @@ MatchKind = Literal["exact", "whitespace", "blank lines", "fuzzy"]
 
 THRESHOLD = 0.9
 _WORTH_SHOWING = 0.4  # a less similar place would only mislead
-_MOST_PLACES = 50
+MOST_PLACES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +221,7 @@ def _equal_places(
     needle = list(map(key, wanted))
     if not any(needle) and match_kind != "exact":
         return []  # blank lines match everywhere
-    found = hay.keyed(key).places(needle, start=start, near=near, most=_MOST_PLACES)
+    found = hay.keyed(key).places(needle, start=start, near=near, most=MOST_PLACES)
     return [Location(at, at + len(needle), match_kind, 1.0, tuple(range(at, at + len(needle)))) for at in found]
 
 
@@ -232,7 +232,7 @@ def _places_but_blank(hay: Haystack, wanted: Sequence[str], near: int | None, st
         return []
     numbers, filled = hay.filled()
     around = None if near is None else bisect_left(numbers, near)
-    found = filled.places([key for _, key in needle], start=bisect_left(numbers, start), near=around, most=_MOST_PLACES)
+    found = filled.places([key for _, key in needle], start=bisect_left(numbers, start), near=around, most=MOST_PLACES)
     return [
         _stretched({index: numbers[at + order] for order, (index, _) in enumerate(needle)}, len(wanted)) for at in found
     ]
@@ -282,7 +282,7 @@ def _similar(
         return NotFound(_fuzzy(best, -at, size), everywhere)
     peaks: list[Location] = []
     for score, at in scored:
-        if score < threshold or len(peaks) == _MOST_PLACES:
+        if score < threshold or len(peaks) == MOST_PLACES:
             break
         beaten = any(abs(each.first + at) < size and each.similarity > score for each in peaks)
         if not beaten and _solid(needle, keys[-at : size - at]):

@@ -371,6 +371,7 @@ class FileChange:
     before: str | None
     after: str | None
     moved_from: str = ""
+    whole: bool = False  # whatever the file was before
 
 
 def plan_patch(
@@ -389,6 +390,7 @@ def plan_patch(
     before: dict[str, str | None] = {}
     after: dict[str, str | None] = {}
     moved: dict[str, str] = {}
+    whole: set[str] = set()
     problems: list[str] = []
 
     def now(path: str) -> str | None:
@@ -401,6 +403,7 @@ def plan_patch(
         match section:
             case AddFile():
                 after[section.path] = section.text
+                whole.add(section.path)
                 if not is_prose(section.path) and (why := refuse_omissions(section.text, text or "")):
                     problems.append(f"{section.path}: {why}\nhint: {WRITE_ALL}")
             case _ if text is None:
@@ -417,10 +420,11 @@ def plan_patch(
                 after[target] = result
                 if target != section.path:
                     moved[target] = section.path
+                    whole.add(target)
     if problems:
         raise EditFailed("the patch was not applied, no file was changed:\n" + "\n".join(problems))
     paths = [path for path in after if after[path] != before[path]]
-    return [FileChange(path, before[path], after[path], moved.get(path, "")) for path in paths]
+    return [FileChange(path, before[path], after[path], moved.get(path, ""), path in whole) for path in paths]
 
 
 def _updated(text: str, section: UpdateFile, threshold: float) -> tuple[str, list[FailedPart]]:

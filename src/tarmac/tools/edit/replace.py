@@ -12,6 +12,7 @@ from tarmac.prompts.mode import check_size
 from tarmac.tools.edit.content_checks import WRITE_ALL, refuse_omissions
 from tarmac.tools.edit.locate import Ambiguous, Haystack, Location, NotFound, find
 from tarmac.tools.edit.splice import (
+    SAME,
     Applied,
     Edited,
     FailedPart,
@@ -86,7 +87,7 @@ def search_and_replace(
     if expected is not None and len(spots) != expected:
         return _failed(text, "ambiguous", *_unexpected(body, spots, first, expected))
     if after == body:
-        return _failed(text, "no change", "the replacement is the same as the old text", "")
+        return _failed(text, "no change", "the replacement is the same as the old text", SAME)
     problem = broken_by(text, text[:start] + after + text[end:], path)
     if problem and not pattern and not ignore_case:
         after = _reindented(body, search, replacement)
@@ -248,8 +249,12 @@ def _none(text: str, search: str, *, pattern: bool, first: int, last: int) -> Ed
         places = ", ".join(str(each.first + 1) for each in found.places[:10])
         what = f"not found{where} as written; lines {places} differ in white space, or lie outside the range"
         return _failed(text, "not found", what, "read these lines and copy one, or use_regex with \\s*")
-    failure = not_found(1, found if isinstance(found, NotFound) else NotFound(None), hay, wanted, None, 1)
-    return Edited(text, failed=(failure,))
+    at = text.casefold().find(search.casefold())
+    if at >= 0:
+        what = f"not found{where} as written; upper and lower case differ at line {text.count(chr(10), 0, at) + 1}"
+        return _failed(text, "not found", what, "copy it as it is there, or set ignore_case")
+    failure = not_found(1, found if isinstance(found, NotFound) else NotFound(None), hay, wanted, None, 0)
+    return _failed(text, failure.reason, failure.message.removeprefix("block 1: "), failure.hint)
 
 
 def _failed(text: str, reason: Reason, message: str, hint: str) -> Edited:

@@ -20,8 +20,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
 
-from tarmac.tools.edit.locate import Ambiguous, Haystack, Location, MatchKind, NotFound, loose
+from tarmac.tools.edit.locate import MOST_PLACES, Ambiguous, Haystack, Location, MatchKind, NotFound, loose
 
+SAME = "if the file is as you want it, go on; else read it again"
 Reason = Literal[
     "not found",
     "ambiguous",
@@ -87,7 +88,8 @@ def ambiguous(part: int, found: Ambiguous, hint: str) -> FailedPart:
     """The message for a search that matches several places."""
     shown = ", ".join(str(each.first + 1) for each in found.places[:10])
     more = f" and {len(found.places) - 10} more" if len(found.places) > 10 else ""
-    what = f"{len(found.places)} places match: lines {shown}{more}"
+    at_least = "at least " if len(found.places) == MOST_PLACES else ""
+    what = f"{at_least}{len(found.places)} places match: lines {shown}{more}"
     return FailedPart(part, "ambiguous", f"block {part}: {what}; nothing was changed there", hint)
 
 
