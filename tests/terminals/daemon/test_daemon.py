@@ -166,15 +166,20 @@ async def test_numbers_that_make_no_sense_are_refused(daemon: Path) -> None:
         await terminal.aclose()
 
 
-async def test_a_removed_socket_is_made_again(daemon: Path) -> None:
-    """F1: until then nobody is told that the shells are gone."""
+@pytest.mark.parametrize("names", [("socket",), ("socket", "lock")], ids="-".join)
+async def test_a_removed_socket_is_made_again(daemon: Path, names: tuple[str, ...]) -> None:
+    """F1: until then nobody is told that the shells are gone, and no second daemon is started."""
     async with open_terminal(outlive=True, settings=QUIET) as terminal:
         connection = connect(daemon, start=False)
         os.kill(connection.daemon, signal.SIGSTOP)  # it must not be faster than we are
         try:
-            (daemon / "socket").unlink()
+            for name in names:
+                (daemon / name).unlink()
             with pytest.raises(DaemonUnavailable, match="somebody removed its socket"):
                 await list_terminals()
+            with pytest.raises(DaemonUnavailable, match="somebody removed its socket"):
+                async with open_terminal(outlive=True, settings=QUIET):
+                    pass
             with pytest.raises(DaemonUnavailable, match="somebody removed its socket"):
                 await attach_terminal(terminal.id)
         finally:
@@ -184,6 +189,22 @@ async def test_a_removed_socket_is_made_again(daemon: Path) -> None:
         assert [each.alive for each in await list_terminals()] == [True]
         connection.close()
         await terminal.aclose()
+
+
+async def test_links_among_the_terminals_stop_no_daemon(daemon: Path, tmp_path: Path) -> None:
+    """F1. An old one is removed. What it leads to stays."""
+    theirs = tmp_path / "theirs"
+    theirs.write_text("stays")
+    (daemon / "terminals").mkdir(parents=True)
+    for name, target in (("dangling", "nowhere"), ("old", str(tmp_path))):
+        link = daemon / "terminals" / name
+        link.symlink_to(target)
+        os.utime(link, (0, 0), follow_symlinks=False)
+    async with open_terminal(outlive=True, settings=QUIET) as terminal:
+        assert (await terminal.run("echo up")).output == "up\n"
+        await terminal.aclose()
+    assert not list((daemon / "terminals").iterdir())
+    assert theirs.read_text() == "stays"
 
 
 async def test_without_its_folder_nothing_is_kept(daemon: Path) -> None:

@@ -228,17 +228,23 @@ def connect(folder: Path, *, start: bool = True) -> Connection:
 
 
 def _is_running(folder: Path) -> bool:
-    """Whether a daemon has the lock, so that a missing socket does not mean that there are no terminals."""
+    """Whether a daemon has locked the folder, so that a missing socket does not mean that there are no terminals."""
+    return _is_locked(folder) or _is_locked(folder / "lock")
+
+
+def _is_locked(path: Path) -> bool:
     try:
-        lock = os.open(folder / "lock", os.O_RDONLY | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:  # a network file system can't lock a folder
+        return False
     finally:
-        os.close(lock)
+        os.close(fd)
     return False
 
 

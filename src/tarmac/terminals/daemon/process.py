@@ -7,7 +7,7 @@ journal until another client attaches or the terminal's time to live is over. A 
 replaced. A daemon without shells exits, so the next one has the installed version.
 """
 
-# ruff: noqa: PTH101, PTH106, PTH108, PTH112, PTH208
+# ruff: noqa: PTH101, PTH106, PTH108, PTH112, PTH114, PTH208
 # (the daemon does without pathlib)
 
 import errno
@@ -418,7 +418,10 @@ def _float(value: object) -> float:
 
 
 def _remove(folder: str) -> None:
-    """Remove a terminal's folder."""
+    """Remove a terminal's folder. Of a link only the link."""
+    if os.path.islink(folder):
+        os.unlink(folder)
+        return
     for place, _, names in os.walk(folder, topdown=False):
         for name in names:
             try:
@@ -447,15 +450,27 @@ def listen() -> socket.socket:
     return listener
 
 
+def _lock() -> bool:
+    """Lock the folder for this process. False if another daemon has it.
+
+    The file is for daemons of earlier versions. A file can be cleaned away, and then two daemons would run.
+    """
+    file = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    for fd in (file, os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            if fd == file:  # a network file system can't lock a folder
+                raise
+    return True
+
+
 def main(folder: str) -> None:
     """Run the daemon of `folder`, which is private. Print `ready` when clients may connect."""
     os.chdir(folder)
-    lock = os.open("lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in (errno.EAGAIN, errno.EACCES):
-            raise
+    if not _lock():
         print("ready", flush=True)  # another one is up, or is coming up
         return
     if os.fork():
@@ -468,7 +483,7 @@ def main(folder: str) -> None:
     birthmark.prepare()
     listener = listen()
     for each in os.listdir("terminals"):  # of daemons that were killed
-        if time.time() - os.stat(f"terminals/{each}").st_mtime > LOST_DAYS * 86400:
+        if time.time() - os.lstat(f"terminals/{each}").st_mtime > LOST_DAYS * 86400:
             _remove(f"{folder}/terminals/{each}")
     daemon = Daemon(folder, listener)
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
