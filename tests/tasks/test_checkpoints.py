@@ -258,7 +258,7 @@ async def test_without_git_tools_are_undone_and_commands_are_said_not_to_be(
     work = tmp_path / "work"
     work.mkdir()
     (work / "a.txt").write_text("one\n")
-    monkeypatch.setattr("tarmac.tasks.snapshot.shutil.which", lambda _: None)
+    monkeypatch.setattr("tarmac.tasks.git_process.shutil.which", lambda _: None)
     turns = (
         turn(call("write_to_file", path="a.txt", content="two\n")),
         turn(call("execute_command", command="echo x > x.txt")),

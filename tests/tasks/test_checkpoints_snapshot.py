@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tarmac.tasks.folder_times import steady_devices
-from tarmac.tasks.snapshot import LARGEST, SnapshotFailed, Snapshots, WorkspaceSnapshot
+from tarmac.tasks.git_process import SnapshotFailed
+from tarmac.tasks.snapshot import LARGEST, Snapshots, WorkspaceSnapshot
 
 LIMIT = 30.0
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import sys
 import time
 from pathlib import Path
@@ -122,4 +121,4 @@ def _say(name: str, text: str, *, as_json: bool, taken: bool, trouble: list[str]
         return
     print(f"{'+' if taken else '='} {one_line(name)}  {cut(one_line(text), 70)}")
     for each in trouble or ():
-        print(f"    {re.sub(r';', ':', one_line(each), count=1)}")
+        print(f"    {one_line(each)}")

@@ -35,8 +35,9 @@ from tarmac.tasks.events import (
     Noted,
     TaskEvent,
 )
+from tarmac.tasks.git_process import SnapshotFailed
 from tarmac.tasks.log import TaskLog
-from tarmac.tasks.snapshot import SnapshotFailed, Snapshots, WorkspaceSnapshot
+from tarmac.tasks.snapshot import Snapshots, WorkspaceSnapshot
 from tarmac.tasks.views.file_history import FileHistory
 from tarmac.tools.edit.unified_diff import FileDiff, unified_diff
 from tarmac.tools.execute_command import allowed_plan

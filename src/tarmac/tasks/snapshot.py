@@ -16,7 +16,6 @@ few changed files go into trees that we write, and git's index stays as it was: 
 
 import os
 import shutil
-import signal
 import stat
 import subprocess
 import tempfile
@@ -33,6 +32,7 @@ from tarmac.tasks import git_objects
 from tarmac.tasks.events import FileEdit, GitTree
 from tarmac.tasks.folder_times import FolderTimes, Times, is_settled, times_of
 from tarmac.tasks.git_objects import Entries, Entry
+from tarmac.tasks.git_process import GitFailed, GitProcesses, SnapshotFailed, environment
 
 LARGEST: Final = 2 << 20  # bytes of a file; larger ones are left out
 MOST_MODES: Final = 5_000  # files with an unusual mode; with more, modes are not kept
@@ -61,10 +61,6 @@ _CONFIG: Final = """[core]
 """
 _ATTRIBUTES: Final = "* -text !eol -ident -filter -working-tree-encoding\n"
 _HEAVY: Final = b"node_modules/\n.venv/\nvenv/\n__pycache__/\n.mypy_cache/\n.pytest_cache/\n.ruff_cache/\n.tox/\n"
-
-
-class SnapshotFailed(Exception):
-    """No snapshot could be taken. The text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +110,8 @@ class Snapshots:
         self._trees: dict[Path, _WorkTree] = {}
         self._top_folder = self._workspace  # of the repository that the workspace is in
         self._wrote: set[Path] = set()  # given to git already
-        self._program: str | None = None
         self._turn = threading.Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self._closed = False
+        self._processes = GitProcesses()
         self._usual = _usual_modes()
 
     @property
@@ -132,9 +126,7 @@ class Snapshots:
 
     def close(self) -> None:
         """End what runs. No more snapshots are taken."""
-        self._closed = True
-        for each in list(self._running):
-            _kill(each)
+        self._processes.close()
 
     def _take(self, wrote: Iterable[Path], until: float) -> WorkspaceSnapshot:
         main = self._main(until)
@@ -230,7 +222,7 @@ class Snapshots:
         words = ["--no-literal-pathspecs", "check-ignore", "--no-index", "-z", "--stdin"]
         try:
             out = self._git(words, tree, until=until, given=given)
-        except _Failed as error:
+        except GitFailed as error:
             if error.code != 1:  # 1: none of them
                 raise
             return []
@@ -274,7 +266,7 @@ class Snapshots:
         try:
             words = self._user_git(["rev-parse", "--show-toplevel"], self._workspace, until)
             top = Path(os.fsdecode(words.rstrip(b"\n")))
-        except _Failed:
+        except GitFailed:
             return self._workspace
         if not self._workspace.is_relative_to(top) or top == Path(os.path.realpath(Path.home())):
             return self._workspace
@@ -282,7 +274,7 @@ class Snapshots:
             try:
                 self._user_git(["check-ignore", "-q", "--", str(self._workspace)], top, until)
                 return self._workspace  # the repository does not want to know of it
-            except _Failed:
+            except GitFailed:
                 pass
         return top
 
@@ -329,7 +321,7 @@ class Snapshots:
         ]
         try:
             found = self._user_git(words, tree.root, until).split(b"\n")
-        except _Failed:
+        except GitFailed:
             found = []
         top = Path(os.fsdecode(found[0])) if found else None
         self._add_lines("info/exclude", self._own_names(tree.root))
@@ -369,7 +361,7 @@ class Snapshots:
         try:
             pattern = r"^core\.(excludesfile|autocrlf|attributesfile|eol)$"
             found = self._user_git(["config", "-z", "--get-regexp", pattern], root, until)
-        except _Failed:
+        except GitFailed:
             return {}
         pairs = (each.partition(b"\n") for each in found.split(b"\0") if each)
         return {os.fsdecode(name): os.fsdecode(value) for name, _, value in pairs}
@@ -382,7 +374,7 @@ class Snapshots:
             os.utime(tree.index, ns=(there.st_atime_ns, there.st_mtime_ns))  # git trusts no file newer than the index
             self._look_at_index(tree, until, fresh=True, converts=converts)
             tree.seeded = True
-        except (OSError, _Failed):  # none yet, or one that only makes sense there (a split index)
+        except (OSError, GitFailed):  # none yet, or one that only makes sense there (a split index)
             tree.index.unlink(missing_ok=True)
             tree.nested, tree.pending = set(), set()
 
@@ -432,7 +424,7 @@ class Snapshots:
         scans = [self._start(["diff-files", "--name-only", "-z", "--ignore-submodules=all", *where], tree)]
         if not (holds := tree.folders.still_holds()):
             scans.append(self._start(["ls-files", "-o", "-z", "--exclude-standard", *where], tree))
-        outs = [{os.fsdecode(each) for each in out.split(b"\0")[:-1]} for out in self._ends(scans, until)]
+        outs = [{os.fsdecode(each) for each in out.split(b"\0")[:-1]} for out in self._processes.ends(scans, until)]
         if not holds:
             before, tree.others = tree.others, outs.pop()
             hidden = (each for each in before - tree.others if not each.endswith("/"))
@@ -626,77 +618,21 @@ class Snapshots:
     def _git(
         self, words: Sequence[str], tree: _WorkTree | None = None, *, until: float, given: bytes | None = None
     ) -> bytes:
-        return self._ends([self._start(words, tree, piped=given is not None)], until, given)[0]
+        return self._processes.ends([self._start(words, tree, piped=given is not None)], until, given)[0]
 
     def _start(
         self, words: Sequence[str], tree: _WorkTree | None = None, *, piped: bool = False
     ) -> "subprocess.Popen[bytes]":
-        env = _environment() | {"GIT_DIR": str(self._folder), "GIT_LITERAL_PATHSPECS": "1"}
+        env = environment() | {"GIT_DIR": str(self._folder), "GIT_LITERAL_PATHSPECS": "1"}
         env |= {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
         if tree is not None:
             env |= {"GIT_WORK_TREE": str(tree.root), "GIT_INDEX_FILE": str(tree.index)}
-        return self._popen(words, env, tree.root if tree else self._folder, piped=piped)
+        return self._processes.start(words, env, tree.root if tree else self._folder, piped=piped)
 
     def _user_git(self, words: Sequence[str], cwd: Path, until: float) -> bytes:
         """Ask the user's repository. Only questions that read no file of the work tree."""
-        return self._ends([self._popen(["-c", "core.fsmonitor=false", *words], _environment(), cwd)], until)[0]
-
-    def _popen(
-        self, words: Sequence[str], env: Mapping[str, str], cwd: Path, *, piped: bool = False
-    ) -> "subprocess.Popen[bytes]":
-        self._program = self._program or shutil.which("git")
-        if self._program is None:
-            raise SnapshotFailed("git is not installed")
-        if self._closed:
-            raise SnapshotFailed("the task was closed")
-        try:
-            started = subprocess.Popen(
-                [self._program, *words],
-                cwd=cwd,
-                env=env,
-                stdin=subprocess.PIPE if piped else subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-            self._running.add(started)
-            return started
-        except OSError as error:
-            raise SnapshotFailed(f"git can't be run: {error.strerror}") from None
-
-    def _ends(
-        self, running: "Sequence[subprocess.Popen[bytes]]", until: float, given: bytes | None = None
-    ) -> list[bytes]:
-        """Their outputs. None of them runs on, whatever happens."""
-        try:
-            return [self._end(each, until, given) for each in running]
-        finally:
-            for each in running:
-                if each.poll() is None:
-                    _kill(each)
-                    each.wait()
-                self._running.discard(each)
-                for pipe in (each.stdin, each.stdout, each.stderr):
-                    if pipe is not None:
-                        pipe.close()
-
-    def _end(self, running: "subprocess.Popen[bytes]", until: float, given: bytes | None) -> bytes:
-        try:
-            out, err = running.communicate(given, timeout=max(until - time.monotonic(), 0.01))
-        except subprocess.TimeoutExpired:
-            raise SnapshotFailed("git took too long") from None
-        if running.returncode:
-            why = err.decode("utf-8", "replace").strip().rpartition("\n")[2]
-            raise _Failed(why or f"exit {running.returncode}", running.returncode)
-        return out
-
-
-class _Failed(SnapshotFailed):
-    """Git said no."""
-
-    def __init__(self, why: str, code: int) -> None:
-        super().__init__(why)
-        self.code = code
+        started = self._processes.start(["-c", "core.fsmonitor=false", *words], environment(), cwd)
+        return self._processes.ends([started], until)[0]
 
 
 def _usual_modes() -> tuple[int, int]:
@@ -726,20 +662,6 @@ def _in_one(one: FileEdit, two: FileEdit) -> FileEdit:
 
 def _is_same(edit: FileEdit) -> bool:
     return (edit.before, edit.before_mode) == (edit.after, edit.after_mode)
-
-
-def _kill(running: "subprocess.Popen[bytes]") -> None:
-    """With all that it started."""
-    try:
-        os.killpg(running.pid, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
-
-
-def _environment() -> dict[str, str]:
-    """Without what others told their own git."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
 def _joined(names: Sequence[str]) -> bytes:

@@ -39,6 +39,7 @@ from tarmac.tasks.events import (
     TaskUnpaused,
     ToolStarted,
 )
+from tarmac.tasks.git_process import environment
 from tarmac.tasks.limits import Limits, Used
 from tarmac.tasks.questions import Questions
 from tarmac.tasks.signals import Listener, ProgressMade, Signal
@@ -262,11 +263,12 @@ class Subtasks:
                     await asyncio.shield(remove_worktree(state.context.workspace, started.workspace))
             raise
         told = await self._merged(started) if started.workspace else ""
-        text = result if result is not None else f"It ended without a result: {ended.told or ended.why}"
+        failure = f"ended without a result: {ended.told or ended.why}"
+        text = result if result is not None else f"It {failure}"
         await state.append(_finished(started, "completed" if completed else "aborted", text, meta))
         self._left.pop(call, None)
         if not completed:
-            raise ToolFailed(f"Subtask {started.child} {text.removeprefix('It ')}{told}")
+            raise ToolFailed(f"Subtask {started.child} {failure}{told}")
         return f"Subtask {started.child} completed:\n\n{text}{told}"
 
     @asynccontextmanager
@@ -397,11 +399,11 @@ async def _no_filters(cwd: Path) -> dict[str, str]:
 async def _run_git(
     cwd: Path, *words: str, index: Path | None = None, settings: Mapping[str, str] = MappingProxyType({})
 ) -> bytes:
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    environ = environment()
     for number, (name, value) in enumerate(settings.items()):
         environ |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     environ |= {"GIT_CONFIG_COUNT": str(len(settings))}
-    environ |= {"GIT_OPTIONAL_LOCKS": "0"} | ({"GIT_INDEX_FILE": str(index)} if index else {})
+    environ |= {"GIT_INDEX_FILE": str(index)} if index else {}
     process = await asyncio.create_subprocess_exec(
         *("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-C", str(cwd), *words),
         env=environ,

@@ -120,7 +120,7 @@ def _parsed(task: RooTask, name: str, *, salvage: bool) -> object:
         whole = _whole(text) if salvage else []
         where = f"line {error.lineno}, column {error.colno} (byte {len(text[: error.pos].encode())})"
         why = f"{error.msg} at {where}" if text.strip("\0 \r\n\t") else "it is empty"
-        return _damaged(task, name, f"{why}; {len(whole)} messages before that are whole", whole, salvage=salvage)
+        return _damaged(task, name, why, whole, salvage=salvage, kept=f"; {len(whole)} messages before that are whole")
 
 
 def _whole(text: str) -> list[object]:
@@ -142,11 +142,11 @@ def _whole(text: str) -> list[object]:
     return found
 
 
-def _damaged(task: RooTask, name: str, why: str, left: T, *, salvage: bool) -> T:
+def _damaged(task: RooTask, name: str, why: str, left: T, *, salvage: bool, kept: str = "") -> T:
     if not salvage:
         raise ImportFailed(
-            f"{task.folder / name} is damaged: {why.partition(';')[0]}",
+            f"{task.folder / name} is damaged: {why}",
             hint="--salvage takes in what is whole; the file itself stays as it is",
         )
-    task.trouble.append(f"{name} is damaged: {why}")
+    task.trouble.append(f"{name} is damaged: {why}{kept}")
     return left
