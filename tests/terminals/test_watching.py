@@ -12,7 +12,6 @@ import pytest
 from tarmac.errors import BadRequest, TerminalClosed, TerminalNotFound
 from tarmac.terminals import TerminalRegistry, open_terminal, wait_conditions
 from tarmac.terminals.terminal import Provider
-from tarmac.terminals.wait_conditions import first_of
 
 pytestmark = [pytest.mark.shell, pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel")]
 
@@ -105,9 +104,15 @@ async def test_a_secret_need_not_count_as_input(tmp_path: Path) -> None:
 
 async def test_what_ends_just_as_the_wait_for_it_begins_has_ended(tmp_path: Path) -> None:
     """T19: of several terminals it was taken for one where nothing runs, and waited for until its time was over."""
-    async with open_terminal(cwd=tmp_path) as terminal:
+    async with TerminalRegistry() as registry:
+        terminal = await registry.open(cwd=tmp_path)
+        execution = await terminal.start("true")
+        wait = registry.waiting_for(terminal.id, input=True, timeout=2)
+        await execution.result()
+        happened = await wait
+        assert (happened.what, happened.exit_code) == ("ended", 0)
         await terminal.start("true")
-        waiting = asyncio.ensure_future(first_of([terminal], input=True, timeout=2))
+        waiting = asyncio.ensure_future(registry.waiting_for(terminal.id, input=True, timeout=2))
         time.sleep(0.3)  # noqa: ASYNC251 (the loop is held up: the end comes with the first step of the wait)
         assert (await waiting).what == "ended"
 

@@ -77,10 +77,11 @@ async def waiting_for(
         return await watch.first()
 
 
-async def first_of(terminals: Iterable["Runner"], **conditions: Unpack[Conditions]) -> Happened:
-    """The first of `conditions` that comes true in any of these terminals."""
-    # What runs now is meant, even if it has ended by the time that the wait begins.
-    each = [asyncio.ensure_future(waiting_for(terminal, terminal.current, **conditions)) for terminal in terminals]
+async def first_of(
+    terminals: Iterable[tuple["Runner", "Execution | None"]], **conditions: Unpack[Conditions]
+) -> Happened:
+    """The first of `conditions` that comes true in any of these terminals, each with what ran in it."""
+    each = [asyncio.ensure_future(waiting_for(terminal, running, **conditions)) for terminal, running in terminals]
     if not each:
         raise BadRequest("there is no terminal to wait for", hint="open one, or name one")
     try:

@@ -11,13 +11,13 @@ in hand. Whatever fails or is cancelled on the way gives the claim back.
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from enum import Enum, auto
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from tarmac.errors import (
     BadRequest,
@@ -525,11 +525,15 @@ class Pool:
 
     # Output
 
-    async def waiting_for(self, *ids: str, **conditions: "Unpack[Conditions]") -> "Happened":
-        """Wait for the first of `conditions` in any of these terminals, or in any that is busy."""
+    def waiting_for(self, *ids: str, **conditions: "Unpack[Conditions]") -> Coroutine[Any, Any, "Happened"]:
+        """Wait for the first of `conditions` in any of these terminals, or in any that is busy.
+
+        What runs at the call is meant, even if it has ended when the wait begins.
+        """
         from tarmac.terminals.wait_conditions import first_of
 
-        return await first_of([self.get(id) for id in ids] or self.listing(busy=True), **conditions)
+        terminals = [self.get(id) for id in ids] or self.listing(busy=True)
+        return first_of([(each, each.current) for each in terminals], **conditions)
 
     async def read(self, id: str) -> list[Result]:
         """The results that nobody has read yet, oldest first, and last what the running command printed so far."""
