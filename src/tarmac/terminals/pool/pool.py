@@ -39,6 +39,7 @@ from tarmac.terminals.pool.reuse import LeaseRequest, Until
 from tarmac.terminals.pool.warm import WarmShells
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import PathContribution, Settings
+from tarmac.terminals.shell.pty_terminal import PtyTerminal
 from tarmac.terminals.shell.shell_lifecycle import NoIntegration
 from tarmac.terminals.shell.shells import Shell
 from tarmac.terminals.terminal import NewTerminal, Origin, Provider, Terminal
@@ -80,12 +81,18 @@ async def prepare(entry: Entry, lease: Lease) -> Prepared:
         return Prepared.LOST
     if terminal.held or (terminal.current is not None and terminal.current.by_person):
         return Prepared.HELD
-    if not terminal.alive or terminal.busy:
+    if not terminal.alive or terminal.busy or (choice is None and _has_died(terminal)):
         return Prepared.LOST
     if choice is None:
         terminal.initial_cwd = cwd  # it was warm, so its first move does not count
     terminal.head_for(cwd, counts=choice is not None and choice.switch and not choice.reset)
     return Prepared.READY
+
+
+def _has_died(terminal: Terminal) -> bool:
+    """By the kernel's word: we are told of a death only when all that the shell printed has been read."""
+    session = terminal.session if isinstance(terminal, PtyTerminal) else None
+    return session is not None and session.has_died()
 
 
 async def _note_environment(entry: Entry, after: Path) -> None:
