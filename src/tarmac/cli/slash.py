@@ -321,7 +321,6 @@ async def rewind(session: "Interactive", rest: str) -> None:
     if done is not None:
         session.ui.print("\n".join(restored_lines(done, _workspace(session), session.look)))
     if "files" not in words:
-        session.tell(f"  The conversation goes on from {to}.")
         session.ui.prefill(said)
     _tell_of_left(session, done, f"/rewind {words[0]} files force")
 

@@ -52,7 +52,7 @@ def note_on(event: e.TaskEvent, *, past: bool) -> tuple[str, str] | None:
             sizes = f": {before:,} tokens became {after:,}" if before and after else ""
             return FAINT, f"{len(outputs)} old tool output{'' if len(outputs) == 1 else 's'} folded{sizes}"
         case e.HistoryRewound(to=to):
-            return MAGENTA, f"– back to {to}: what followed no longer counts"
+            return MAGENTA, f"– Rewound the conversation: the model no longer sees what came after step {to}"
         case e.CheckpointCreated(checkpoint=checkpoint) if past:
             return FAINT, f"checkpoint {checkpoint}"
         case e.CheckpointRestored(paths=paths, to=to):
