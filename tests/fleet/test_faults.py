@@ -142,6 +142,7 @@ async def test_something_else_answers(script: str, trouble: Trouble) -> None:
             "no `sh`",
         ),
         ("docker", "echo 'Error response from daemon: No such container: web' >&2; exit 1", Trouble.NOT_FOUND, "", ""),
+        ("docker", "echo 'container 4f2 is not running' >&2; exit 1", Trouble.UNREACHABLE, "4f2", "is it running"),
     ],
 )
 async def test_a_failure_is_named_by_who_failed(

@@ -138,7 +138,8 @@ async def test_the_end_of_the_shell_is_told_apart_from_that_of_the_connection(
         killed = await terminal.run("kill -9 $$; sleep 5", timeout=PATIENCE)
         replaced = await terminal.run("exec true", timeout=PATIENCE)
         again = await terminal.run("echo again", timeout=PATIENCE)
-    assert (left.exit_code, left.reason, left.evidence, left.output) == (5, "done", "mark", "")
+    assert (left.exit_code, left.reason, left.evidence, left.output) == (5, "terminal closed", "mark", "")
+    assert left.notes == ()
     assert (fresh.output, fresh.fresh_shell) == ("x\n", True)
     for each in (killed, replaced):
         assert (each.exit_code, each.reason, each.evidence) == (None, "connection lost", "unknown")

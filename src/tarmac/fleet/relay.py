@@ -376,10 +376,8 @@ class RelayTerminal(Terminal):
         elif not ran:
             ending = Ending(reason=execution.cause or "not run", evidence="unknown", cwd=self.cwd)
         else:
-            left = ("the shell has ended",) if self._left is not None else ()
-            ending = Ending(
-                reason=execution.cause or "done", evidence="mark", cwd=self.cwd, exit_code=status, notes=left
-            )
+            reason = execution.cause or ("done" if self._left is None else "terminal closed")
+            ending = Ending(reason=reason, evidence="mark", cwd=self.cwd, exit_code=status)
         execution.finish(ending)
         self._finished_execution(execution)
         self._tell_idle()

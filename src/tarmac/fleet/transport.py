@@ -324,11 +324,12 @@ def garbage(name: str, found: bytes | str) -> PlaceUnavailable:
 
 _SIGNS = (  # what ssh, docker, podman and kubectl say
     (Trouble.NOT_FOUND, ("could not resolve hostname", "no such container", "no container with name", "notfound")),
-    (Trouble.NOT_FOUND, ("not found", "no such pod", "is not running", "container is not created")),
+    (Trouble.NOT_FOUND, ("not found", "no such pod")),
     (Trouble.DENIED, ("permission denied", "host key verification failed", "too many authentication failures")),
     (Trouble.DENIED, ("forbidden", "unauthorized", "remote host identification has changed")),
     (Trouble.UNREACHABLE, ("connection refused", "no route to host", "network is unreachable", "cannot connect")),
     (Trouble.UNREACHABLE, ("was refused", "connection reset by", "connection closed by")),
+    (Trouble.UNREACHABLE, ("is not running", "is stopped", "container is not created")),
     (Trouble.SILENT, ("timed out", "timeout")),
 )
 _HINTS = {
