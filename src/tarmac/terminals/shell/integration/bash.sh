@@ -210,17 +210,15 @@ __tarmac_done_oddly() {
 
 # Keep our hook last in PROMPT_COMMAND, whatever the command did to it.
 # (Its question is a function: bash reads the text of PROMPT_COMMAND anew each time, which takes as long as the answer.)
-__tarmac_pc='__tarmac_now=$? __tarmac_natural=$_ __tarmac_at=$__tarmac_k;__tarmac_look'
+__tarmac_pc='__tarmac_look "$?" "$_"'
 __tarmac_pc_after='__tarmac_now=$? __tarmac_natural=$_; __tarmac_prompt'
 \builtin eval '__tarmac_look() {
-  if [[ '"$__tarmac_state"' == "$__tarmac_calm" && -t 2 && $__tarmac_ended == "$__tarmac_n" ]] && ! \builtin read -t 0; then
-    if [[ ${PWD-} != "$__tarmac_pwd" ]]; then __tarmac_find; fi
-  else
-    __tarmac_prompt
-  fi
+  __tarmac_now=$1 __tarmac_natural=$2 __tarmac_at=$__tarmac_k
+  [[ '"$__tarmac_state"':${PWD-}:$__tarmac_ended == "$__tarmac_calm:$__tarmac_pwd:$__tarmac_n" && -t 2 ]] &&
+    ! \builtin read -t 0 || __tarmac_prompt
 }'
 __tarmac_hook() {
-  if [[ ! -v PROMPT_COMMAND || ( ${PROMPT_COMMAND[*]-} != *__tarmac_@(look|prompt) && ${PROMPT_COMMAND@a} != *r* ) ]]; then
+  if [[ ! -v PROMPT_COMMAND || ( ${PROMPT_COMMAND[*]-} != *@("$__tarmac_pc"|"$__tarmac_pc_after") && ${PROMPT_COMMAND@a} != *r* ) ]]; then
     \builtin local one next=0
     for one in "${!PROMPT_COMMAND[@]}"; do
       # (A command may have joined something to ours.)
