@@ -72,8 +72,7 @@ class Journal:
 
     def _move(self, source: int) -> bytes | None:
         """The bytes, where they had to pass through us; None: they are at the end of the file."""
-        fd = self._fd_at_end()
-        at = self.end - self._segment * SEGMENT
+        fd, at = self._fd_at_end(), self.end % SEGMENT
         if self._can_splice:
             try:
                 size = os.splice(source, self._write_end, min(A_READ, SEGMENT - at))

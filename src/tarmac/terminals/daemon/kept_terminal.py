@@ -8,7 +8,6 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -81,13 +80,11 @@ class KeptSession(Session):
         self.kept_pty = pty or KeptPty(keeper, rows=settings.rows, columns=settings.columns)
         super().__init__(shell, settings, owner=owner, env=env, pty=self.kept_pty, nonce=nonce)
         self.read_hidden = keeper.read_hidden
-        self.before_typing: Callable[[], None] | None = None  # called once, before the next line of ours is typed
+        self.before_typing: Callable[[], None] = lambda: None  # called before each line of ours is typed
         self._replays = False
 
     def _type(self, line: bytes, *, hidden: bool = False) -> None:
-        if self.before_typing is not None:
-            before, self.before_typing = self.before_typing, None
-            before()
+        self.before_typing()
         super()._type(line, hidden=hidden)
 
     # For the next program
@@ -206,6 +203,7 @@ class KeptTerminal(PtyTerminal):
         self.changed: dict[str, str | None] | None = None  # in the environment, when somebody last asked
         self._stored: tuple[Session, TaskId | None] | None = None
         self._ended: list[CommandRecord | EndRecord] = []  # not stored yet
+        self._starting: tuple[KeptSession, Execution, bytes] | None = None  # not stored yet
         self._end_timer: asyncio.TimerHandle | None = None
         self._leaving = False
         super().__init__(shell, new, id=id, cookie=cookie)
@@ -213,7 +211,9 @@ class KeptTerminal(PtyTerminal):
     outlives = True
 
     def _make_session(self, shell: Shell, settings: Settings, *, owner: Owner, env: Mapping[str, str]) -> Session:
-        return KeptSession(shell, settings, owner=owner, env=env, keeper=self.keeper)
+        session = KeptSession(shell, settings, owner=owner, env=env, keeper=self.keeper)
+        session.before_typing = self._store_start
+        return session
 
     async def open(self) -> None:
         await self._connect()
@@ -247,6 +247,7 @@ class KeptTerminal(PtyTerminal):
 
     def take_over(self, session: KeptSession) -> None:
         self._lifecycle.session = session
+        session.before_typing = self._store_start
         self._stored = (session, self.task)
 
     def restored(self) -> None:
@@ -309,16 +310,20 @@ class KeptTerminal(PtyTerminal):
         assert isinstance(session, KeptSession)
         if self._stored != (session, self.task):
             self._store()
-        session.before_typing = partial(self._store_start, session, execution, move)
+        self._starting = session, execution, move
         try:
             super()._load(session, execution, data, move, restarted=restarted)
         finally:
-            session.before_typing = None
+            self._starting = None
 
-    def _store_start(self, session: KeptSession, execution: Execution, move: bytes) -> None:
-        start = session.start_record(execution, move)
-        self.records.append(*self._take_ended(), start)
-        session.kept_pty.journal.trim(start.offset)
+    def _store_start(self) -> None:
+        """Store the start of the command whose line is about to be typed."""
+        if self._starting is not None:
+            session, execution, move = self._starting
+            self._starting = None
+            start = session.start_record(execution, move)
+            self.records.append(*self._take_ended(), start)
+            session.kept_pty.journal.trim(start.offset)
 
     def _finished_execution(self, execution: Execution) -> None:
         super()._finished_execution(execution)

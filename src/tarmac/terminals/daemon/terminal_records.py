@@ -179,8 +179,7 @@ class Records:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._fd = -1
-        self._count = self._size = 0
-        self._last: deque[int] = deque(maxlen=2 * KEPT_COMMANDS)  # the sizes of the last records
+        self._count = 0
 
     def store(self, record: TerminalRecord) -> None:
         """Put it in the place of the one before. StateUnavailable: the disk does not take it."""
@@ -191,34 +190,27 @@ class Records:
 
     def append(self, *records: CommandRecord | EndRecord) -> None:
         """Add facts, in one write."""
-        encoded = [each.encode() for each in records]
-        data = b"".join(encoded)
         try:
             if self._fd < 0:
                 self._open()
-            _write(self._fd, data)
-            self._size += len(data)
-            self._count += len(encoded)
-            self._last.extend(map(len, encoded))
+            _write(self._fd, b"".join([each.encode() for each in records]))
+            self._count += len(records)
             if self._count > MOST_RECORDS:
                 self._shorten()
         except OSError as error:
-            with suppress(OSError):
-                if self._fd >= 0:
-                    os.ftruncate(self._fd, self._size)  # half a record would hide those after it
+            self.close()  # half a record would hide those after it: it is cut off when the file is opened again
             raise _unavailable(error) from error
 
     def _open(self) -> None:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(self._folder / "commands", flags, 0o600)
         kept = list(_split(_read(self._folder)))
-        self._last.extend(map(len, kept))
-        self._count, self._size = len(kept), sum(map(len, kept))
-        os.ftruncate(self._fd, self._size)
+        self._count = len(kept)
+        os.ftruncate(self._fd, sum(map(len, kept)))
 
     def _shorten(self) -> None:
-        size = sum(self._last)
-        _replace(self._folder / "commands", os.pread(self._fd, size, self._size - size))
+        kept = deque(_split(_read(self._folder)), maxlen=2 * KEPT_COMMANDS)
+        _replace(self._folder / "commands", b"".join(kept))
         self.close()
 
     def close(self) -> None:
