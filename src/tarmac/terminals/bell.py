@@ -16,43 +16,39 @@ def stopped_since(due: float) -> float:
 class Bell:
     """Any number of waiters, one ring."""
 
-    __slots__ = ("_waiters",)
+    __slots__ = ("waiters",)
 
     def __init__(self) -> None:
-        self._waiters: list[asyncio.Future[None]] = []
-
-    @property
-    def awaited(self) -> bool:
-        return bool(self._waiters)
+        self.waiters: list[asyncio.Future[None]] = []
 
     def ring(self) -> None:
-        for waiter in self._waiters:
+        for waiter in self.waiters:
             _set(waiter)
 
     async def wait_with(self, alarm: "Alarm", due: float) -> None:
         """Return at the next ring, or when it is `due` (time.monotonic()), or when the alarm goes off for another."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
-        self._waiters.append(waiter)
+        self.waiters.append(waiter)
         alarm.set(self, due, loop)
         try:
             await waiter
         finally:
             alarm.forget(self)
-            self._waiters.remove(waiter)
+            self.waiters.remove(waiter)
 
     async def wait(self, seconds: float | None = None) -> None:
         """Return at the next ring, or after `seconds`."""
         loop = asyncio.get_running_loop()
         waiter: asyncio.Future[None] = loop.create_future()
-        self._waiters.append(waiter)
+        self.waiters.append(waiter)
         clock = loop.call_later(seconds, _set, waiter) if seconds is not None else None
         try:
             await waiter
         finally:
             if clock is not None:
                 clock.cancel()
-            self._waiters.remove(waiter)
+            self.waiters.remove(waiter)
 
 
 class Alarm:

@@ -27,7 +27,7 @@ from tarmac.terminals.result import NOTHING, Ending, Reason, Rendered, Result, r
 from tarmac.terminals.settings import OnTimeout, Settings, check_on_timeout, check_timeout, short
 from tarmac.terminals.wait_conditions import Conditions, Happened, waiting_for
 from tarmac.vt.buffer import HeadTail
-from tarmac.vt.marks import Hints
+from tarmac.vt.marks import NO_HINTS
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
@@ -70,6 +70,15 @@ class Runner(Protocol):
 class Execution:
     """A command in a terminal, from its start to its end."""
 
+    ending: Ending | None = None
+    ended_at: float | None = None
+    began = False
+    read = False  # a caller has had its result
+    shown = 0  # how many of its bytes a caller has had while it ran
+    cause: Reason | None = None  # why we ended it, if we did
+    fresh_shell = False
+    forged_marks = 0
+    hints = NO_HINTS  # of a shell that runs in it
     inputs = 0  # how often something was typed into it
     last_input = 0.0
     asleep: Sleep | None = None  # the sleep of its reader when input was typed: until it ends, the input is unread
@@ -82,6 +91,11 @@ class Execution:
     follower: Callable[[], None] | None = None  # is called at once when it has printed something, and when it has ended
     secrets: Secrets | None = None  # those typed into it, to be kept out of its output
     _asks_from = 0  # the offset of the question after the last typed line
+    _spool: Spool | None = None
+    _kept: HeadTail | None = None  # made with the first byte: many commands print nothing
+    _total = 0
+    _rendered: Rendered | None = None
+    _left: Reason | None = None
 
     def __init__(
         self,
@@ -100,28 +114,13 @@ class Execution:
         self.by_person = by_person
         self.internal = internal  # our own question to the shell, which nobody is told of
         self.cwd_before = runner.cwd
-        self.fresh_shell = False
-        self.forged_marks = 0
-        self.hints = Hints()  # of a shell that runs in it
         self._make_spool = make_spool
-        self._spool: Spool | None = None
-        self.ending: Ending | None = None
-        self.began = False
-        self.read = False  # a caller has had its result
-        self.shown = 0  # how many of its bytes a caller has had while it ran
-        self.cause: Reason | None = None  # why we ended it, if we did
         self.notes: list[str] = list(notes)
-        self.started_at = time.monotonic()
-        self.ended_at: float | None = None
-        self.last_output = self.started_at
+        self.started_at = self.last_output = time.monotonic()
         self._runner = runner
         self._settings = settings
-        self._kept: HeadTail | None = None  # made with the first byte: many commands print nothing
-        self._total = 0
         self._ended = Bell()  # it ended, or was left
         self._news = Bell()  # it ended, was left, began, or printed something
-        self._rendered: Rendered | None = None
-        self._left: Reason | None = None
 
     # What a caller does
 

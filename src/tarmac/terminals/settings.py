@@ -152,9 +152,11 @@ class Settings:
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> None:
     """Refuse a time that can't be waited for."""
-    if timeout is not None and (isinstance(timeout, bool) or not isinstance(timeout, int | float)):
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
         raise BadRequest(f"{name} is a number of seconds, not {timeout!r}", hint="None waits without a limit")
-    if timeout is not None and not timeout > 0:
+    if not timeout > 0:
         raise BadRequest(f"{name} must be more than 0 seconds, not {timeout!r}", hint="None waits without a limit")
 
 

@@ -33,7 +33,7 @@ from tarmac.terminals.process.tty_probe import Waiting
 from tarmac.terminals.result import Result
 from tarmac.terminals.settings import OnTimeout, Sandbox, Settings, check_command, check_on_timeout, check_timeout
 from tarmac.terminals.wait_conditions import Conditions, Happened, waiting_for
-from tarmac.vt.marks import Hints
+from tarmac.vt.marks import NO_HINTS, Hints
 from tarmac.vt.text import clean
 
 if TYPE_CHECKING:
@@ -222,7 +222,7 @@ class Terminal(ABC):
     @property
     def hints(self) -> Hints:
         """What a shell that runs in it reports, such as its directory. It proves nothing."""
-        return self.current.hints if self.current is not None else Hints()
+        return self.current.hints if self.current is not None else NO_HINTS
 
     def associate(self, session: str) -> None:
         """From now on it belongs to `session`, too: a task, or a client of ACP or MCP."""
@@ -489,7 +489,7 @@ class Terminal(ABC):
             self.current = None
         if execution.internal:
             return
-        if execution.hints != Hints():
+        if execution.hints != NO_HINTS:
             self.tell_quality()
         self.tape.command_ended(execution.number)
         now = time.monotonic()

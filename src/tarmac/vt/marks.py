@@ -46,6 +46,9 @@ class Hints(NamedTuple):
     exit_code: int | None = None  # of its last command
 
 
+NO_HINTS = Hints()
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A question to the terminal (`ESC [ 6 n`): to be answered (`process/pty.py`), never shown."""
@@ -156,12 +159,8 @@ class MarkParser:
     def _output(self, data: bytes, *, more: bool = False) -> list[Piece]:
         """Output without the nonce; when a nonce may have begun at the end, that is held back."""
         if not more:
-            first = (
-                data.rfind(self.nonce[:1], -len(self.nonce) + 1)
-                if len(data) >= len(self.nonce)
-                else data.rfind(self.nonce[:1])
-            )
-            if first >= 0 and self.nonce.startswith(data[first:]) and data[first:] != self.nonce:
+            first = data.rfind(self.nonce[:1], 1 - len(self.nonce))
+            if first >= 0 and self.nonce.startswith(data[first:]):
                 data, self._held = data[:first], data[first:]
         return [self._scrub(data)] if data else []
 

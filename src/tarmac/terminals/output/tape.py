@@ -14,7 +14,7 @@ import re
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tarmac.errors import BadRequest
 from tarmac.terminals.bell import Bell
@@ -31,16 +31,14 @@ LONGEST_LINE = 16 << 10
 PLACED = re.compile(rb"\x1b\[\d*;?\d*[Hf]")  # the cursor sent to a place of the screen
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
+class Printed(NamedTuple):
     """Bytes for viewers, and the offset of the first one."""
 
     offset: int
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Resized:
+class Resized(NamedTuple):
     """The terminal has this size from here on."""
 
     offset: int
@@ -48,24 +46,21 @@ class Resized:
     columns: int
 
 
-@dataclass(frozen=True, slots=True)
-class CommandBegan:
+class CommandBegan(NamedTuple):
     """What follows is printed while command `number` runs."""
 
     offset: int
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class CommandEnded:
+class CommandEnded(NamedTuple):
     """Command `number` has ended."""
 
     offset: int
     number: int
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The terminal at `offset`. Paint `data` on an empty terminal of this size, then go on from `offset`."""
 
     offset: int
@@ -88,8 +83,9 @@ class Tape:
         self.size = rows, columns
         self.before_drop: Callable[[], None] | None = None  # the oldest bytes are about to go
         self._capacity = capacity
-        self._blocks: deque[bytes | bytearray] = deque()  # without a gap, up to `end`
-        self._held = 0  # bytes in the blocks
+        self._blocks: deque[bytes | bytearray] = deque()  # without a gap, from `_first` up to `end`
+        self._first = 0
+        self._open = bytearray()  # the last block, if small writes may still share it
         self._alternate = False  # whether a full-screen program had the terminal before the first block
         self._marks: deque[TapeMark] = deque()
         self._dropped_marks = 0
@@ -105,13 +101,12 @@ class Tape:
     def write(self, data: bytes) -> None:
         self._writes.append(self.end)
         size = len(data)
-        last = self._blocks[-1] if self._blocks else b""
-        if isinstance(last, bytearray) and len(last) + size <= BLOCK:
-            last += data
-        else:
-            self._blocks.append(bytearray(data) if size < BLOCK else data)
-        self._held += size
         self.end += size
+        if self._blocks and 0 < len(self._open) <= BLOCK - size:
+            self._open += data
+        else:
+            self._open = bytearray(data if size < BLOCK else b"")
+            self._blocks.append(self._open or data)
         if self.end - self.start > self._capacity:
             if self.before_drop is not None:
                 self.before_drop()
@@ -148,7 +143,7 @@ class Tape:
 
     def _tell(self) -> None:
         """Wake all readers together, once in a frame."""
-        if not self._news.awaited or self._timer is not None:
+        if not self._news.waiters or self._timer is not None:
             return
         if (early := self._due - time.monotonic()) > 0:
             self._timer = asyncio.get_running_loop().call_later(early, self._wake)
@@ -170,10 +165,10 @@ class Tape:
 
     def _drop_before(self, offset: int) -> None:
         self.start = offset
-        while self._blocks and self.end - self._held + len(self._blocks[0]) <= offset:
+        while self._blocks and self._first + len(self._blocks[0]) <= offset:
             block = self._blocks.popleft()
             self._alternate = _alternate_after(block, self._alternate)
-            self._held -= len(block)
+            self._first += len(block)
         while self._marks and self._marks[0].offset < offset:
             self._drop_mark()
 
@@ -182,7 +177,7 @@ class Tape:
     @property
     def alternate_at_start(self) -> bool:
         """Whether a full-screen program had the terminal at `start`."""
-        passed = self.start - (self.end - self._held)
+        passed = self.start - self._first
         return _alternate_after(self._blocks[0][:passed], self._alternate) if passed else self._alternate
 
     @property

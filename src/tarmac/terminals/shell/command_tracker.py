@@ -20,6 +20,7 @@ from tarmac.terminals.result import Ending, Evidence, Reason
 from tarmac.terminals.shell.keyboard import Keyboard
 from tarmac.terminals.shell.monitor import HOOK_PATIENCE, give_up
 from tarmac.terminals.shell.session import Session, Turn
+from tarmac.terminals.shell.shell_process import kills_in
 from tarmac.terminals.shell.state import (
     MOST_HELD,
     Asked,
@@ -62,13 +63,11 @@ def ending_of(
     return Ending(reason=reason, evidence=evidence, cwd=cwd, exit_code=code, pipestatus=pipestatus)
 
 
-def was_killed_for_memory(
-    execution: Execution, ending: Ending, before: int | None, count: Callable[[], int | None]
-) -> bool:
+def was_killed_for_memory(execution: Execution, ending: Ending, before: bytes, now: Callable[[], bytes]) -> bool:
     """Whether the kernel killed it for lack of memory: it got a SIGKILL, not ours, and its cgroup counts one more."""
     if execution.cause is not None or KILLED not in (ending.exit_code, *ending.pipestatus):
         return False
-    return before is not None and (now := count()) is not None and now > before
+    return bool(before) and kills_in(now()) > kills_in(before)
 
 
 def _has_stopped(session: Session, execution: Execution, status: int, baseline: set[processes.Process]) -> bool:
@@ -221,7 +220,8 @@ class CommandTracker:
     def on_prompt(
         self, number: int, status: int, turn: Turn, pipestatus: tuple[int, ...], *, sure: bool, discarded: bool = False
     ) -> None:
-        begun, session = self._begun(number), self._terminal.session
+        terminal = self._terminal
+        begun, session = self._begun(number), terminal.session
         if session is None:
             return
         if not session.in_front():
@@ -229,7 +229,7 @@ class CommandTracker:
                 ending = self._ending(begun.given.execution, session, "mark", status, pipestatus)
                 self._end_is_told(begun, session, ending)
             return
-        self._terminal._moved(session.directory())
+        terminal._moved(session.directory())
         if isinstance(self.state, ByPerson):
             self.end(self.state.execution, "done", "mark", status)
             turn = "was theirs" if turn == "theirs" else turn  # the person removed our hook, but their line is done
@@ -239,12 +239,12 @@ class CommandTracker:
             self._ended_by_prompt(begun, session, status, pipestatus, sure=sure)
         if turn == "ours" and isinstance(self.state, Idle):
             self._erase_prompt()  # an internal command was loaded at it
-            self._prompt_at = None if session.has_children() else self._terminal.tape.end
-        self._terminal.keyboard.prompt(session, turn)
+            self._prompt_at = None if session.has_children() else terminal.tape.end
+        terminal.keyboard.prompt(session, turn)
         if turn == "ours":
-            self._terminal._released.ring()
-            if self._terminal.current is None and number != self.internal:
-                self._terminal._tell_idle()
+            terminal._released.ring()
+            if terminal.current is None and number != self.internal:
+                terminal._tell_idle()
 
     def _ended_by_prompt(
         self, begun: Begun, session: Session, status: int, pipestatus: tuple[int, ...], *, sure: bool
@@ -394,20 +394,21 @@ class CommandTracker:
 
     def _finish(self, execution: Execution, ending: Ending, *, at: float | None = None) -> None:
         state, self.state = self.state, Idle()
+        terminal = self._terminal
         if (
             isinstance(state, Running | Asked | EndTold)
-            and self._terminal.session is not None
-            and was_killed_for_memory(execution, ending, state.given.oom_kills, self._terminal.session.oom_kills)
+            and terminal.session is not None
+            and was_killed_for_memory(execution, ending, state.given.oom_kills, terminal.session.oom_kills)
         ):
             execution.note("out of memory: the kernel killed it")
         if execution.secrets is not None and (rest := execution.secrets.rest()):
             self._feed(execution, rest)
         if self._prompt_text is not None:
             text, self._prompt_text = self._prompt_text, None
-            self._terminal._wrote(bytes(text))
+            terminal._wrote(bytes(text))
         execution.finish(ending, at=at)
-        self._terminal._finished_execution(execution)
-        self._terminal._released.ring()
+        terminal._finished_execution(execution)
+        terminal._released.ring()
 
     def _compact(self, execution: Execution) -> None:
         """Drop the oldest output, in a thread. The program waits meanwhile."""

@@ -43,7 +43,7 @@ from tarmac.terminals.shell.state import (
     Restarting,
 )
 from tarmac.terminals.terminal import NewTerminal, Terminal
-from tarmac.vt.marks import Hints
+from tarmac.vt.marks import NO_HINTS
 
 MOVE_PATIENCE = 2.0  # to hear of a move; then the command's result will tell
 COMES_BACK = (0.05, 0.2, 0.5, 1.0, 2.0, 5.0)  # seconds between looks at a shell that should be at its prompt
@@ -103,7 +103,7 @@ class PtyTerminal(Terminal):
     def quality(self) -> str:
         if self.session is None or not self.session.integrated:
             return "none"
-        return "basic" if self.hints != Hints() else "rich"
+        return "basic" if self.hints != NO_HINTS else "rich"
 
     async def open(self) -> None:
         """Start the shell and wait for its first prompt, within `shell_integration_timeout`."""

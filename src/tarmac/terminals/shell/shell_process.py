@@ -18,25 +18,28 @@ _UNIFIED, _LEGACY = "/sys/fs/cgroup", "/sys/fs/cgroup/memory"
 
 
 class OomCounter:
-    """The count of the cgroup that `pid` is in; one that can't be read always says None."""
+    """How often the kernel killed a process of the cgroup that `pid` is in."""
 
     def __init__(self, pid: int) -> None:
         self._fd = _open(pid)
 
-    def read(self) -> int | None:
-        """Kills so far."""
-        if self._fd < 0:
-            return None
+    def read(self) -> bytes:
+        """What the cgroup tells, for `kills_in`; empty when it tells nothing."""
         try:
-            _, found, rest = os.pread(self._fd, _LONGEST, 0).partition(b"oom_kill ")
+            return os.pread(self._fd, _LONGEST, 0) if self._fd >= 0 else b""
         except OSError:
-            return None
-        return int(rest.split(None, 1)[0]) if found else None
+            return b""
 
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
             self._fd = -1
+
+
+def kills_in(told: bytes) -> int:
+    """The count in what a cgroup told."""
+    _, found, rest = told.partition(b"oom_kill ")
+    return int(rest.split(None, 1)[0]) if found else 0
 
 
 def _open(pid: int) -> int:
@@ -109,9 +112,9 @@ class ShellProcess:
             self._oom.close()
         self._oom = OomCounter(self.pid)
 
-    def oom_kills(self) -> int | None:
-        """How often the kernel killed a process of its cgroup for want of memory; None when nobody can tell."""
-        return self._oom.read() if self._oom is not None else None
+    def oom_kills(self) -> bytes:
+        """What its cgroup tells of processes that the kernel killed for want of memory: see `kills_in`."""
+        return self._oom.read() if self._oom is not None else b""
 
     def jobs(self) -> set[processes.Process]:
         """What commands have started and still runs, in front and in the background."""

@@ -15,6 +15,7 @@ the keyboard's own state.
 import asyncio
 import time
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tarmac.terminals.execution import Execution
 from tarmac.terminals.result import Ending
@@ -22,14 +23,13 @@ from tarmac.terminals.result import Ending
 MOST_HELD = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(NamedTuple):
     """A command as it was given to the shell."""
 
     execution: Execution
     data: bytes
     move: bytes  # where it runs; empty: where the shell is
-    oom_kills: int | None  # of the shell's cgroup before it
+    oom_kills: bytes  # what the shell's cgroup told of them before it
     restarted: bool = False  # in a fresh shell, as the one before died
 
 
