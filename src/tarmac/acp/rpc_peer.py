@@ -18,7 +18,6 @@ import json
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, Protocol, TypeVar
 
 from tarmac.acp.wire import (
@@ -38,6 +37,7 @@ from tarmac.acp.wire import (
     encode,
 )
 from tarmac.errors import PeerGone, PeerRefused, TarmacError
+from tarmac.terminals.bell import until_ready
 
 READ_SIZE: Final = 256 << 10
 MOST_RUNNING: Final = 256  # requests of the other side at once
@@ -363,7 +363,11 @@ class FdReader:
     fd: int
 
     async def read(self, n: int = -1) -> bytes:
-        return await _when_ready(self.fd, asyncio.get_running_loop().add_reader, lambda: os.read(self.fd, max(n, 1)))
+        while True:
+            try:
+                return os.read(self.fd, max(n, 1))
+            except BlockingIOError:
+                await until_ready(self.fd)
 
 
 @dataclass(slots=True)
@@ -380,35 +384,13 @@ class FdWriter:
         view = memoryview(self.data)
         self.data = b""
         while view:
-            write = partial(os.write, self.fd, view)
-            view = view[await _when_ready(self.fd, asyncio.get_running_loop().add_writer, write) :]
+            try:
+                view = view[os.write(self.fd, view) :]
+            except BlockingIOError:
+                await until_ready(self.fd, write=True)
 
     def close(self) -> None:
         pass  # the process ends with it
-
-
-async def _when_ready(fd: int, watch: Callable[..., None], act: Callable[[], T]) -> T:
-    """Do it as soon as it does not block; a regular file never does."""
-    loop = asyncio.get_running_loop()
-    while True:
-        try:
-            return act()
-        except BlockingIOError:
-            pass
-        except InterruptedError:
-            continue
-        ready: asyncio.Future[None] = loop.create_future()
-        watch(fd, _set, ready)
-        try:
-            await ready
-        finally:
-            loop.remove_reader(fd)
-            loop.remove_writer(fd)
-
-
-def _set(ready: "asyncio.Future[None]") -> None:
-    if not ready.done():
-        ready.set_result(None)
 
 
 def take_stdio() -> tuple[int, int]:
@@ -426,7 +408,7 @@ def take_stdio() -> tuple[int, int]:
     return incoming, outgoing
 
 
-def stdio_peer(handler: Handler, *, name: str) -> RpcPeer:
+def stdio_peer(handler: Handler) -> RpcPeer:
     """A peer on our standard input and output."""
     incoming, outgoing = take_stdio()
-    return RpcPeer(FdReader(incoming), FdWriter(outgoing), handler, name=name)
+    return RpcPeer(FdReader(incoming), FdWriter(outgoing), handler, name="the editor")

@@ -52,7 +52,7 @@ async def _serve(overrides: dict[str, object], place: str, there: Path | None) -
     if os.isatty(0):
         print(BY_HAND, file=sys.stderr)
     agent = Agent(os.environ, overrides, place=place, there=there)
-    peer = stdio_peer(agent, name="the editor")
+    peer = stdio_peer(agent)
     agent.connect(peer)
     try:
         await peer.run()

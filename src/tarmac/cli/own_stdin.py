@@ -19,12 +19,13 @@ import stat
 import sys
 import termios
 import tty
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
 from tarmac.errors import ExecutionEnded, InputClosed, TarmacError
 from tarmac.terminals import Execution, Terminal
+from tarmac.terminals.bell import until_ready
 from tarmac.terminals.shell.pty_terminal import PtyTerminal
 
 PROBE_EVERY = (0.02, 0.05, 0.1, 0.2, 0.5)
@@ -214,9 +215,8 @@ SURE_TO_FIT = 4096  # a pipe that says it is writable takes a page
 
 async def pieces(fd: int) -> AsyncIterator[bytes]:
     """What comes in on `fd`, until its end."""
-    loop = asyncio.get_running_loop()
     while True:
-        await _ready(fd, loop.add_reader, loop.remove_reader)
+        await until_ready(fd)
         try:
             data = os.read(fd, READ_SIZE)
         except BlockingIOError:  # somebody else made it non-blocking, and took what was there
@@ -245,10 +245,9 @@ async def lines(fd: int) -> AsyncIterator[bytes]:
 
 async def write(fd: int, data: bytes) -> None:
     """Write all of `data`, as fast as it is read. BrokenPipeError when nobody reads any more."""
-    loop = asyncio.get_running_loop()
     left = memoryview(data)
     while left:
-        at_once = not await _ready(fd, loop.add_writer, loop.remove_writer)
+        at_once = not await until_ready(fd, write=True)
         try:
             left = left[os.write(fd, left if at_once else left[:SURE_TO_FIT]) :]
         except BlockingIOError:
@@ -264,25 +263,4 @@ async def until_unread(fd: int) -> None:
             hung_up.register(fd, 0)
         except PermissionError:  # a regular file: there is no other end
             await asyncio.Event().wait()
-        loop = asyncio.get_running_loop()
-        await _ready(hung_up.fileno(), loop.add_reader, loop.remove_reader)
-
-
-async def _ready(fd: int, add: Callable[[int, Callable[[], None]], object], remove: Callable[[int], object]) -> bool:
-    """Wait until `fd` is ready; False when it always is."""
-    ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def set_ready() -> None:
-        if not ready.done():
-            ready.set_result(None)
-
-    try:
-        add(fd, set_ready)
-    except PermissionError:  # a regular file
-        await asyncio.sleep(0)
-        return False
-    try:
-        await ready
-    finally:
-        remove(fd)
-    return True
+        await until_ready(hung_up.fileno())

@@ -23,6 +23,7 @@ from typing import Any
 from tarmac.show.look import Look, look_of, width, wrapped
 from tarmac.show.question import Choices
 from tarmac.show.screen import Screen
+from tarmac.terminals.bell import until_ready
 
 LONGEST = 64 << 10
 AGAIN = 0.2  # seconds
@@ -172,7 +173,7 @@ class LineKeyboard:
         """The next bytes; none: the end of input."""
         away = False
         while True:
-            await self._ready()
+            await until_ready(self.fd)
             if not self._ours():
                 away = True
                 await asyncio.sleep(AGAIN)  # in the background: what is typed is for somebody else
@@ -216,23 +217,6 @@ class LineKeyboard:
             return os.tcgetpgrp(self.fd) == os.getpgrp() and not self.taken
         except OSError:  # no terminal: nobody else reads it
             return True
-
-    async def _ready(self) -> None:
-        loop = asyncio.get_running_loop()
-        ready: asyncio.Future[None] = loop.create_future()
-        try:
-            loop.add_reader(self.fd, _set, ready)
-        except PermissionError:  # a regular file: always ready
-            return
-        try:
-            await ready
-        finally:
-            loop.remove_reader(self.fd)
-
-
-def _set(ready: "asyncio.Future[None]") -> None:
-    if not ready.done():
-        ready.set_result(None)
 
 
 TTY = "/dev/tty"

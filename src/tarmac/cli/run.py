@@ -282,7 +282,7 @@ async def _in_server(pid: int, request: "RunRequest", stop: "Stop", *, detached:
         "level": level_named(str(chosen["auto"])) if "auto" in chosen else None,
     }
     store = open_store()
-    task = await create_task_in(store.folder.parent, pid, fields, client="cli")
+    task = await create_task_in(store.folder.parent, pid, fields)
     if detached:
         print(json.dumps({"task": task}) if request.as_json else task)
         return 0

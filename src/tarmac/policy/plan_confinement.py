@@ -121,7 +121,7 @@ class _Needs:
         self._programs: dict[str, None] = {}
         self._scratch = self._private_home = False
         self._variables: dict[str, str] = {}
-        self._folders = PATH.folders(ground.workspace)
+        self._folders = _folders_in(os.environ.get("PATH", ""), ground.workspace)
 
     def add(self, stage: Stage, cwd: str) -> None:
         words = _program_first(stage.words)
@@ -267,22 +267,11 @@ def installation(file: str, folders: Sequence[str], deeper: int = 3) -> Iterator
         yield from installation(words[0], folders, deeper - 1)
 
 
-class _SearchPath:
-    """The folders of PATH that are not the system's."""
-
-    def folders(self, workspace: str) -> tuple[str, ...]:
-        return self._folders(os.environ.get("PATH", ""), workspace)
-
-    @staticmethod
-    @lru_cache(maxsize=16)
-    def _folders(path: str, workspace: str) -> tuple[str, ...]:
-        found = search_path(path, workspace=Path(workspace))
-        return tuple(
-            each for each in found if not f"{os.path.realpath(each)}/".startswith(("/usr/", "/bin/", "/sbin/"))
-        )
-
-
-PATH = _SearchPath()
+@lru_cache(maxsize=16)
+def _folders_in(path: str, workspace: str) -> tuple[str, ...]:
+    """The folders of a search path that are not the system's."""
+    found = search_path(path, workspace=Path(workspace))
+    return tuple(each for each in found if not f"{os.path.realpath(each)}/".startswith(_SYSTEM))
 
 
 @dataclass(frozen=True, slots=True)

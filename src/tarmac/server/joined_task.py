@@ -39,7 +39,7 @@ from tarmac.tasks.events import (
 )
 from tarmac.tasks.log.reader import read_log
 from tarmac.tasks.log.writer import is_alive, writer_of
-from tarmac.tasks.signals import Listener, Signal
+from tarmac.tasks.signals import TaskListeners
 from tarmac.tasks.store import TaskStore
 from tarmac.tasks.views.file_history import FileHistory
 from tarmac.tasks.views.metadata import Metadata
@@ -113,10 +113,11 @@ async def open_joined(store: TaskStore, task: TaskId, *, client: ClientName) -> 
     raise TaskInUse(f"process {pid} is working on the task {task}, and can't be joined: {why}", pid=pid, hint=hint)
 
 
-class JoinedTask:
+class JoinedTask(TaskListeners):
     """A joined task. It has the verbs of a Task that can be sent as messages; see `tarmac.tasks.task`."""
 
     def __init__(self, id: TaskId, folder: Path, channel: Channel, socket: Path) -> None:
+        super().__init__()
         self.id = id
         self.metadata = Metadata()
         self.attended = True
@@ -131,7 +132,6 @@ class JoinedTask:
         self._folder = folder
         self._connection = AppConnection(channel, heard=self._heard, drawn=self._drawn, lost=self._closed)
         self._looked_at: dict[int, JoinedTerminal] = {}  # by number
-        self._listeners: list[Listener] = []
         self._questions: dict[QuestionId, QuestionAsked] = {}
         self._queue: tuple[MessageQueued, ...] = ()
         self._seq = 0
@@ -175,16 +175,6 @@ class JoinedTask:
     def gone(self) -> bool:
         """Whether the process that had it open is gone, or has closed it."""
         return self._gone
-
-    def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """As `Task.subscribe`."""
-        self._listeners.append(listener)
-
-        def leave() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return leave
 
     # Its terminals
 
@@ -454,10 +444,6 @@ class JoinedTask:
         )
         self._moved.set()
         self.changed()
-
-    def _tell(self, seq: int | None, thing: TaskEvent | Signal) -> None:
-        for listener in self._listeners[:]:
-            listener(seq, thing)
 
     async def aclose(self) -> None:
         """Leave it. It goes on where it is open. May be called twice."""

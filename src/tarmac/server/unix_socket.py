@@ -336,7 +336,7 @@ def pasted(images: Iterable[Picture]) -> list[Json]:
     return [{"media_type": media, "base64": base64.b64encode(data).decode()} for data, media in images]
 
 
-async def create_task_in(state: Path, pid: int, fields: Mapping[str, object], *, client: ClientName) -> TaskId:
+async def create_task_in(state: Path, pid: int, fields: Mapping[str, object]) -> TaskId:
     """Create a task in the app of another process; `fields` are those of the verb `create`."""
     why = "it does not accept connections"
     for path in sockets_of(state, pid):
@@ -346,7 +346,7 @@ async def create_task_in(state: Path, pid: int, fields: Mapping[str, object], *,
             why = error.what
             continue
         try:
-            await connection.open(client)
+            await connection.open("cli")
             return TaskId((await connection.request("create", timeout=TO_CREATE, **fields))["task"])
         finally:
             await connection.aclose()

@@ -7,7 +7,6 @@
 import base64
 import dataclasses
 import json
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ def record(seq: int, event: TaskEvent) -> dict[str, object]:
 
 def signal_record(signal: Signal) -> dict[str, object]:
     """A signal; bytes that are not UTF-8 come as {"base64": …}."""
-    name = _name(type(signal))
+    name = kind_of(type(signal))
     fields = {each.name: getattr(signal, each.name) for each in dataclasses.fields(signal)}
     return {"signal": name, **{key: _plain(value) for key, value in fields.items()}}
 
@@ -49,12 +48,8 @@ def read_signal(record: Mapping[str, Any]) -> Signal | None:
         return None
 
 
-def _name(signal: type[Signal]) -> str:
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", signal.__name__).lower()
-
-
 _SIGNALS: Final = {
-    _name(each): each for each in vars(signals).values() if isinstance(each, type) and issubclass(each, Signal)
+    kind_of(each): each for each in vars(signals).values() if isinstance(each, type) and issubclass(each, Signal)
 }
 
 

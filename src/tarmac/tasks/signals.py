@@ -79,14 +79,11 @@ MOST_HELD: Final = 2000
 Listener = Callable[[int | None, TaskEvent | Signal], None]
 
 
-class Audience:
-    """The listeners of one task."""
+class TaskListeners:
+    """Those of one task."""
 
-    def __init__(self, log: TaskLog) -> None:
-        self._log = log
+    def __init__(self) -> None:
         self._listeners: list[Listener] = []
-        self._held: deque[tuple[int, Signal]] = deque()  # each with the fact after which it is shown
-        log.subscribe(self._heard)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call `listener` with all that happens from now on; what it returns takes it off."""
@@ -97,6 +94,24 @@ class Audience:
                 self._listeners.remove(listener)
 
         return leave
+
+    def _tell(self, seq: int | None, thing: TaskEvent | Signal) -> None:
+        for listener in self._listeners[:]:
+            try:
+                listener(seq, thing)
+            except Exception as error:  # a front end's trouble is not the task's
+                context = {"message": "a listener of a task failed", "exception": error}
+                asyncio.get_running_loop().call_exception_handler(context)
+
+
+class Audience(TaskListeners):
+    """The listeners of a task of this process."""
+
+    def __init__(self, log: TaskLog) -> None:
+        super().__init__()
+        self._log = log
+        self._held: deque[tuple[int, Signal]] = deque()  # each with the fact after which it is shown
+        log.subscribe(self._heard)
 
     def show(self, signal: Signal) -> None:
         """Show it now, or after the facts that came before it."""
@@ -122,11 +137,3 @@ class Audience:
     def _release(self) -> None:
         while self._held:
             self._tell(None, self._held.popleft()[1])
-
-    def _tell(self, seq: int | None, thing: TaskEvent | Signal) -> None:
-        for listener in self._listeners[:]:
-            try:
-                listener(seq, thing)
-            except Exception as error:  # a front end's trouble is not the task's
-                context = {"message": "a listener of a task failed", "exception": error}
-                asyncio.get_running_loop().call_exception_handler(context)

@@ -84,6 +84,28 @@ class Alarm:
             bell.ring()
 
 
+async def until_ready(fd: int, *, write: bool = False) -> bool:
+    """Wait until `fd` can be read from, or written to. False for a regular file: it always can."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    try:
+        if write:
+            loop.add_writer(fd, _set, ready)
+        else:
+            loop.add_reader(fd, _set, ready)
+    except PermissionError:
+        await asyncio.sleep(0)
+        return False
+    try:
+        await ready
+    finally:
+        if write:
+            loop.remove_writer(fd)
+        else:
+            loop.remove_reader(fd)
+    return True
+
+
 def _set(waiter: "asyncio.Future[None]") -> None:
     if not waiter.done():
         waiter.set_result(None)

@@ -59,7 +59,7 @@ class AgentFiles:
         """Its text, or `limit` lines of it from `line` (from 1) on."""
         path = wanted_path(params, "path")
         target = self._behind(path)
-        first, most = optional_number(params, "line", least=0), optional_number(params, "limit", least=0)
+        first, most = optional_number(params, "line"), optional_number(params, "limit")
         data: bytes | None = None
 
         async def act(_: Go) -> Done:

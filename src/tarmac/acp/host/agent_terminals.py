@@ -134,7 +134,7 @@ class AgentTerminals:
         cwd = wanted_path(params, "cwd") if params.get("cwd") is not None else self._state.context.workspace
         if not cwd.is_dir():
             raise Refused(INVALID_PARAMS, f"there is no directory {cwd}")
-        limit = optional_number(params, "outputByteLimit", least=0)
+        limit = optional_number(params, "outputByteLimit")
         if len(self._open) + self._starting >= MOST_OPEN:
             raise Refused(INVALID_REQUEST, f"{MOST_OPEN} terminals are open: release some first")
         if self._repetition.stuck(*_identity(line, cwd)):

@@ -51,13 +51,13 @@ def wanted_path(params: Object, name: str) -> Path:
     return Path(value)
 
 
-def optional_number(params: Object, name: str, *, least: int) -> int | None:
-    """A whole number that may be missing."""
+def optional_number(params: Object, name: str) -> int | None:
+    """A whole number, not below 0, that may be missing."""
     if params.get(name) is None:
         return None
     value = whole_of(params.get(name))
-    if value is None or value < least:
-        raise Refused(INVALID_PARAMS, f"`{name}` must be a whole number from {least} on")
+    if value is None or value < 0:
+        raise Refused(INVALID_PARAMS, f"`{name}` must be a whole number from 0 on")
     return value
 
 

@@ -36,7 +36,7 @@ T = TypeVar("T")
 Fetch = Callable[[str], bytes | None]
 
 
-def kind_of(event_type: type[TaskEvent]) -> str:
+def kind_of(event_type: type) -> str:
     """Its name in records: UserSaid → user_said."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", event_type.__name__).lower()
 
