@@ -1,5 +1,6 @@
 """codebase_search: an index that follows the files, and finds code by the words in its names."""
 
+import asyncio
 from dataclasses import replace
 from pathlib import Path
 
@@ -51,7 +52,48 @@ async def test_a_folder_narrows_the_search_and_strange_queries_are_no_error(shop
     assert "not a folder" in await shop.failure("codebase_search", query="x", path="one/x.py")
 
 
+async def test_a_file_that_is_hidden_later_is_not_shown_and_one_that_is_shown_again_is_found(
+    shop: Workshop, tmp_path: Path
+) -> None:
+    """S10: the index knows a file from before it was hidden."""
+    shop.bench = replace(shop.bench, cache=tmp_path / "cache")
+    shop.file("codes.py", "def launch_codes(): pass\n")
+    assert "codes.py" in await shop.text("codebase_search", query="launch codes")
+    rules = shop.file(".tarmacignore", "codes.py\n")
+    assert "Nothing was found" in await shop.text("codebase_search", query="launch codes")
+    shop.file("more.py", "def launch_codes(): pass\n")
+    rules.write_text("more.py\n")
+    assert "more.py" not in await shop.text("codebase_search", query="launch codes")
+    rules.unlink()
+    found = await shop.text("codebase_search", query="launch codes")
+    assert "more.py" in found and "codes.py" in found
+
+
+async def test_several_programs_use_one_index(shop: Workshop, tmp_path: Path) -> None:
+    """S10: one brings it up to date, the others wait for it."""
+    shop.bench = replace(shop.bench, cache=tmp_path / "cache")
+    for number in range(300):
+        shop.file(f"pkg{number % 9}/m{number}.py", f"def handler_{number}():\n    return {number}\n\n" * 5)
+    shop.file("zebra.py", "class ZebraGateway: pass\n")
+    calls = [shop.text("codebase_search", query="zebra gateway") for _ in range(4)]
+    assert [each.splitlines()[0] for each in await asyncio.gather(*calls)] == ["# zebra.py:1-1"] * 4
+
+
+async def test_a_damaged_index_is_made_anew(shop: Workshop, tmp_path: Path) -> None:
+    """S10."""
+    shop.bench = replace(shop.bench, cache=tmp_path / "cache")
+    for number in range(200):
+        shop.file(f"m{number}.py", f"def handler_{number}():\n    return {number}\n\n" * 5)
+    assert "m7.py" in await shop.text("codebase_search", query="handler_7")
+    (index,) = (tmp_path / "cache").glob("*.sqlite3")
+    whole = index.read_bytes()
+    for damaged in (b"no database" * 500, whole[:4096] + b"\xff" * (len(whole) - 4096), whole[:1000]):
+        index.write_bytes(damaged)
+        assert "m7.py" in await shop.text("codebase_search", query="handler_7")
+
+
 def test_identifiers_are_split() -> None:
+    assert list(split_words("größe_prüfen 日本")) == ["größe_prüfen", "größe", "prüfen", "日本"]
     assert list(split_words("parseHTTPUrl snake_case X9")) == [
         *("parsehttpurl", "parse", "http", "url", "snake_case", "snake", "case", "x9", "x", "9"),
     ]

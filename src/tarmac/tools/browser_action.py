@@ -101,13 +101,13 @@ class BrowserAction(Tool):
     def _check(self, browser: "Browser") -> None:
         if self.action == "open" and not self.url.strip():
             raise BadArguments("browser_action: open needs a url.")
-        if self.action in ("click", "type") and self.ref.strip() not in browser.refs:
-            known = "Look at the page first." if not browser.refs else f"Refs are e1 to e{len(browser.refs)}."
-            raise ToolFailed(f"There is nothing with the ref '{self.ref}' on this page. {known}")
         if self.action == "press" and self.text not in KEYS:
             raise BadArguments(f"browser_action: press needs one of these keys as text: {', '.join(KEYS)}.")
         if self.action not in ("open", "close") and not browser.page.running:
             raise ToolFailed("No page is open. Open one first: action open, with its url.")
+        if self.action in ("click", "type") and self.ref.strip() not in browser.refs:
+            known = "Look at the page first." if not browser.refs else f"Refs are e1 to e{len(browser.refs)}."
+            raise ToolFailed(f"There is nothing with the ref '{self.ref}' on this page. {known}")
 
     async def _use(self, browser: "Browser") -> None:
         page = browser.page

@@ -2,17 +2,19 @@
 
 files of the workspace ─ definitions by tree-sitter, else pieces of 40 lines ─ identifiers split into words → index
 
-Each search first brings the index up to date: files that changed are read again. Nothing is downloaded.
+Each search first brings the index up to date: files that changed are read again. One program does so at a time; the
+others wait, then search what is there. A damaged index is made anew. Nothing is downloaded.
 """
 
 import asyncio
+import fcntl
 import os
 import re
 import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -35,9 +37,12 @@ PIECE: Final = 40  # lines of a piece
 PATIENCE: Final = 20.0  # seconds that one call may read files; the next goes on
 MOST_FOUND: Final = 12
 SHOWN_LINES: Final = 6
-VERSION: Final = 1
-_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+")
+VERSION: Final = 2
+HIDDEN: Final = "hidden "  # before the stamp of a file that was not read
+_DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_IDENTIFIER = re.compile(r"[^\W\d]\w*|\d+")
 _PARTS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_UNDERSCORES = re.compile(r"_+")
 STOP: Final = frozenset(
     "a an and are as at be by do does for from how i in is it of on or that the this to what where which with".split()
 )
@@ -78,7 +83,8 @@ def split_words(text: str) -> Iterator[str]:
     """Each identifier, and the words that it is made of: `parseHTTPUrl` → parsehttpurl parse http url."""
     for match in _IDENTIFIER.finditer(text):
         whole = match[0].lower().strip("_")
-        parts = [each.lower() for each in _PARTS.findall(match[0])]
+        found = _PARTS.findall(match[0]) if match[0].isascii() else filter(None, _UNDERSCORES.split(match[0]))
+        parts = [each.lower() for each in found]
         if whole:
             yield whole
         if len(parts) > 1:
@@ -94,23 +100,60 @@ def query_words(query: str) -> list[str]:
 def search(workspace: Path, root: Path, words: list[str], cache: Path | None, hidden: Callable[[Path], bool]) -> str:
     """The best pieces of code for these words, as text for the model."""
     workspace = Path(os.path.realpath(workspace))
-    with closing(_opened(workspace, cache)) as index:
-        behind = update(index, workspace, hidden)
-        rows = _ranked(index, words, "" if root == workspace else f"{root.relative_to(workspace).as_posix()}/")
+    below = "" if root == workspace else f"{root.relative_to(workspace).as_posix()}/"
+    file = cache / f"{sha256(os.fsencode(workspace)).hexdigest()[:24]}.sqlite3" if cache is not None else None
+    try:
+        try:
+            behind, rows = _searched(workspace, file, words, below, hidden)
+        except sqlite3.DatabaseError as error:
+            if file is None or getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGED:
+                raise
+            for suffix in ("", "-wal", "-shm"):
+                file.with_name(file.name + suffix).unlink(missing_ok=True)
+            behind, rows = _searched(workspace, file, words, below, hidden)
+    except (sqlite3.Error, OSError) as error:
+        raise ToolFailed(f"The index can't be used: {error}. Use search_files.") from None
     shown = [_shown(workspace, *row) for row in rows]
     shown = [each for each in shown if each]
     note = f"\n\n({behind:,} files are not in the index yet: search again, or use search_files.)" if behind else ""
     return ("\n\n".join(shown) or "Nothing was found. Try other words, or search_files with a pattern.") + note
 
 
-def _opened(workspace: Path, cache: Path | None) -> sqlite3.Connection:
-    if cache is None:
-        index = sqlite3.connect(":memory:")
-    else:
-        private_dir(cache)
-        name = sha256(os.fsencode(workspace)).hexdigest()[:24]
-        index = sqlite3.connect(cache / f"{name}.sqlite3", timeout=10)
+def _searched(
+    workspace: Path, file: Path | None, words: list[str], below: str, hidden: Callable[[Path], bool]
+) -> tuple[int, list[tuple[str, int, int]]]:
+    """How many files are not in the index yet, and the best places of the others."""
+    with ExitStack() as stack:
+        if file is not None:
+            private_dir(file.parent)
+        alone = file is None or stack.enter_context(_alone(file.with_suffix(".lock")))
+        index = stack.enter_context(closing(_opened(file)))
+        behind = update(index, workspace, hidden) if alone else 0
+        return behind, _ranked(index, words, below, lambda name: hidden(workspace / name))
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[bool]:
+    """Whether no other program brings the index up to date. Wait for one that does."""
+    end = time.monotonic() + PATIENCE
+    with lock.open("w") as held:
+        while True:
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    yield False
+                    return
+                time.sleep(0.05)
+            else:
+                yield True
+                return
+
+
+def _opened(file: Path | None) -> sqlite3.Connection:
+    index = sqlite3.connect(file or ":memory:", timeout=10)
     try:
+        index.execute("PRAGMA journal_mode=WAL")  # who reads does not wait for the one that writes
         index.execute("PRAGMA synchronous=OFF")
         if index.execute("PRAGMA user_version").fetchone()[0] != VERSION:
             index.executescript(
@@ -120,9 +163,9 @@ def _opened(workspace: Path, cache: Path | None) -> sqlite3.Connection:
                 "path UNINDEXED, first UNINDEXED, last UNINDEXED, name, words, tokenize='unicode61');"
                 f"PRAGMA user_version={VERSION};"
             )
-    except sqlite3.Error as error:
+    except BaseException:
         index.close()
-        raise ToolFailed(f"The index can't be used: {error}. Use search_files.") from None
+        raise
     return index
 
 
@@ -140,19 +183,26 @@ def update(index: sqlite3.Connection, workspace: Path, hidden: Callable[[Path], 
             there[name] = f"{found.st_mtime_ns}:{found.st_size}:{found.st_ino}"
     for name in known.keys() - there.keys():
         _forget(index, name)
-    changed = [name for name, stamp in there.items() if known.get(name) != stamp]
+    changed = [
+        name
+        for name, stamp in there.items()
+        if known.get(name) != stamp and not (known.get(name) == HIDDEN + stamp and hidden(workspace / name))
+    ]
     for done, name in enumerate(changed):
         if time.monotonic() > end:
             index.commit()
             return len(changed) - done
         _forget(index, name)
-        if not hidden(workspace / name):
+        stamp = there[name]
+        if hidden(workspace / name):
+            stamp = HIDDEN + stamp
+        else:
             rows = [
                 (name, first, last, " ".join(split_words(f"{name} {title}")), words)
                 for first, last, title, words in _pieces(workspace / name)
             ]
             index.executemany("INSERT INTO pieces VALUES (?, ?, ?, ?, ?)", rows)
-        index.execute("INSERT INTO files VALUES (?, ?)", (name, there[name]))
+        index.execute("INSERT INTO files VALUES (?, ?)", (name, stamp))
     index.commit()
     return 0
 
@@ -200,16 +250,21 @@ def _pieces(path: Path) -> Iterator[tuple[int, int, str, str]]:
                 yield start, last, title, words
 
 
-def _ranked(index: sqlite3.Connection, words: list[str], below: str) -> list[tuple[str, int, int]]:
+def _ranked(
+    index: sqlite3.Connection, words: list[str], below: str, hidden: Callable[[str], bool]
+) -> list[tuple[str, int, int]]:
     query = " OR ".join(f'"{each}"' for each in words)
     rows = index.execute(
         "SELECT path, first, last FROM pieces WHERE pieces MATCH ? AND substr(path, 1, ?) = ? "
         "ORDER BY bm25(pieces, 0, 0, 0, 4.0, 1.0) LIMIT ?",
-        (query, len(below), below, MOST_FOUND * 2),
+        (query, len(below), below, MOST_FOUND * 4),
     ).fetchall()
+    now_hidden = {path for path in {row[0] for row in rows} if hidden(path)}  # since they were read
     best: dict[str, int] = {}
     kept = []
     for path, first, last in rows:  # at most three places of one file
+        if path in now_hidden:
+            continue
         best[path] = best.get(path, 0) + 1
         if best[path] <= 3:
             kept.append((path, int(first), int(last)))
