@@ -171,6 +171,8 @@ async def test_an_export_goes_to_a_file_and_over_no_other(store: TaskStore, tmp_
     assert tarmac("tasks", "export", task, "--format", "json", "--to", str(file)).code == 0
     data = json.loads(file.read_text())
     assert (data["format"], data["metadata"]["task"], len(data["events"])) == ("tarmac task", task, len(a_run()) + 1)
+    assert tarmac("tasks", "export", task, "--json").out == file.read_text()  # A5: every verb has --json
+    assert tarmac("tasks", "export", task, "--json", "--format", "roo").code == 2
     again = tarmac("tasks", "export", task, "--format", "json", "--to", str(file))
     assert (again.code, "--force" in again.err) == (2, True)
     assert tarmac("tasks", "export", task, "--to", str(file), "--force").code == 0

@@ -80,6 +80,8 @@ async def test_what_can_not_be_controlled_is_said_with_what_to_do(
     """S2: an unknown task, one that is done, no server, an option that only the server has."""
     with pytest.raises(TaskNotFound, match="there is no task `nope`"):
         await control(open_store(), "pause", ["nope"], {})
+    nobody = await cli("join", "nope", "hello", "--json")
+    assert (nobody.code, nobody.err.splitlines()[0]) == (2, "tarmac: there is no task `nope`")
     ran = await cli("run", "--script", str(script(tmp_path)), "--auto", "all", "--cwd", str(tmp_path), "--json", "go")
     task = json.loads(ran.out.splitlines()[-1])["task"]
     assert await control(open_store(), "cancel", [task], {}) == 1

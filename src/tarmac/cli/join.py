@@ -11,9 +11,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tarmac.cli.exit_status import complain
 from tarmac.cli.parser import parse
 from tarmac.cli.shutdown import Stop, run
-from tarmac.errors import BadRequest
+from tarmac.errors import BadRequest, TaskNotFound
 from tarmac.show.look import look_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ def main(arguments: list[str]) -> int:
     """Join a task; the exit status."""
     given, words = parse("join", arguments)
     id, text = (words[0], " ".join(words[1:])) if words else ("", "")
-    return run(lambda stop: _join(id, text, stop, as_json="json" in given))
+    try:
+        return run(lambda stop: _join(id, text, stop, as_json="json" in given))
+    except TaskNotFound as error:
+        return complain(error.what, hint=error.hint)
 
 
 async def _join(id: str, text: str, stop: Stop, *, as_json: bool) -> int:

@@ -74,7 +74,7 @@ TAKES: Final = {
     "usage": {"json"},
     "prompt": {"json"},
     "search": {"json", "limit"},
-    "export": {"format", "to", "force", "settings"},
+    "export": {"format", "to", "force", "settings", "json"},
     "pause": {"json"},
     "unpause": {"json"},
     "cancel": {"json"},
@@ -455,5 +455,7 @@ async def _export(store: TaskStore, task: str, given: Given) -> int:
 
     folder = store.path(task)
     to = Path(given["to"][-1]) if "to" in given else None
-    id, form = TaskId(folder.name), given.get("format", ["markdown"])[-1]
+    id, form = TaskId(folder.name), given.get("format", ["json" if "json" in given else "markdown"])[-1]
+    if "json" in given and form != "json":
+        raise BadRequest(f"--json and --format {form} exclude each other")
     return await export(store, id, form, to, force="force" in given, at_work=is_at_work(store, id))
