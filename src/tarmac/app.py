@@ -161,7 +161,7 @@ class App:
         `servers`: MCP servers that it may use beside those of the configuration.
         """
         if text is not None and not text.strip() and not images:
-            raise BadRequest("a task needs words", hint="say what is to be done")
+            raise BadRequest("a task needs a text", hint="say what to do")
         spec = self._model(model)
         warm(spec)
         unjudged = await _check_parser(attended=attended)

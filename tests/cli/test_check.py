@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
     [
         ("git log | head", 0, "allow, low risk: it shows history and changes\n"),
         ("rm -rf build", 3, "ask, critical risk: it deletes the folder build and all below it, in the workspace\n"),
-        ("rm -rf /", 4, "deny, critical risk: never allowed: it removes the root of the machine and all below it\n"),
+        ("rm -rf /", 4, "deny, critical risk: never allowed: it deletes everything on this machine\n"),
     ],
 )
 def test_the_verdict_is_told_and_is_the_exit_status(tmp_path: Path, line: str, code: int, begins: str) -> None:

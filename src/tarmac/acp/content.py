@@ -41,7 +41,7 @@ class EditorPrompt:
 def read_prompt(blocks: object) -> EditorPrompt:
     """The content blocks of a prompt; BadRequest says which one can't be taken."""
     if not isinstance(blocks, list) or not blocks:
-        raise BadRequest("a prompt is a list of content blocks, and not empty")
+        raise BadRequest("a prompt must be a list of content blocks, not empty")
     words: list[str] = []
     pictures: list[Picture] = []
     for number, block in enumerate(blocks):
@@ -63,9 +63,9 @@ def read_prompt(blocks: object) -> EditorPrompt:
                 else:
                     words.append(_resource(resource, number))
             case "audio":
-                raise BadRequest(f"block {number} of the prompt is sound, which no model here hears")
+                raise BadRequest(f"block {number} of the prompt is audio, which is not supported")
             case kind:
-                raise BadRequest(f"block {number} of the prompt is of a kind nobody knows: {str(kind)[:40]!r}")
+                raise BadRequest(f"block {number} of the prompt has an unknown type: {str(kind)[:40]!r}")
     text = "\n".join(words)
     if len(text) > LONGEST_TEXT:
         raise BadRequest(f"the prompt has {len(text):,} characters; at most {LONGEST_TEXT:,} are taken")
@@ -84,7 +84,7 @@ def _text(block: dict[str, object], name: str, number: int) -> str:
 def _picture(block: dict[str, object], number: int) -> Picture:
     kind = block.get("mimeType")
     if not isinstance(kind, str) or not kind.startswith("image/"):
-        raise BadRequest(f"block {number} of the prompt is an image without a `mimeType` of one")
+        raise BadRequest(f"block {number} of the prompt is an image without a valid `mimeType`")
     try:
         data = base64.b64decode(_text(block, "data", number), validate=True)
     except (binascii.Error, ValueError):
@@ -100,7 +100,7 @@ def _resource(resource: object, number: int) -> str:
     uri, text = resource.get("uri"), resource.get("text")
     name = uri if isinstance(uri, str) else "a resource"
     if not isinstance(text, str):
-        return f"[{name}, which is not text and was not taken along]"
+        return f"[{name}, which is not text and was left out]"
     return f"{name}:\n{fenced(text)}"
 
 

@@ -212,7 +212,7 @@ class EditorSessions:
             workspace = self._there or workspace if self._address else check_directory(workspace)
         cursor = params.get("cursor")
         if cursor is not None and not (isinstance(cursor, str) and cursor.isdecimal() and len(cursor) < 10):
-            raise Refused(INVALID_PARAMS, "that `cursor` is none of ours")
+            raise Refused(INVALID_PARAMS, "unknown `cursor`")
         start = int(cursor) if isinstance(cursor, str) else 0
         found = await self._store.listing(workspace=workspace, limit=start + PAGE + 1)
         sessions = [
@@ -309,7 +309,7 @@ class EditorSessions:
 def _text(params: Params, name: str) -> str:
     value = params.get(name)
     if not isinstance(value, str) or not value or "\0" in value:
-        raise Refused(INVALID_PARAMS, f"`{name}` is missing, or no text")
+        raise Refused(INVALID_PARAMS, f"`{name}` is missing, or not a text")
     return value
 
 

@@ -194,7 +194,7 @@ class EditorTerminal(Terminal):
         return "none"
 
     async def type(self, data: bytes | str) -> None:
-        raise InputClosed("nobody but its person can type in a terminal of the editor")
+        raise InputClosed("only the person can type in a terminal of the editor")
 
     async def reset(self, cwd: Path) -> None:
         """Nothing lasts here."""

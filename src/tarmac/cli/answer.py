@@ -127,7 +127,7 @@ async def answer_question(
 ) -> None:
     """Ask until the task takes an answer, or no longer wants one. `sent`: whether an answer is on its way.
 
-    `commands` are the slash commands of the session, which are no answers.
+    `commands` are the slash commands of the session, which are not answers.
     """
     tries: Callable[[], Awaitable[None]] | None = None
     if isinstance(task, Task | JoinedTask) and await asyncio.to_thread(can_try):
@@ -238,7 +238,7 @@ async def pass_secret(wanted: SecretWanted, asker: DialogAsker) -> None:
 
 
 class SecretWatch:
-    """Hands on each command of one task that begins to ask for a secret. Close it when the task is left."""
+    """Passes on each command of one task that begins to ask for a secret. Close it when the task is left."""
 
     def __init__(self, registry: Pool, task: Driven, wanted: Callable[[SecretWanted], object]) -> None:
         self._registry, self._task, self._wanted = registry, task, wanted
@@ -246,7 +246,7 @@ class SecretWatch:
         self.close = registry.subscribe(self._heard)
 
     def again(self) -> None:
-        """Hand on what still asks."""
+        """Pass on what still asks."""
         if isinstance(self._task, JoinedTask):
             self._asked.clear()
             self.rows_changed()
@@ -256,7 +256,7 @@ class SecretWatch:
                 self._wanted(found)
 
     def rows_changed(self) -> None:
-        """A terminal of a joined task is another: its command may have begun to ask."""
+        """A terminal of a joined task has changed: its command may ask for a secret now."""
         assert isinstance(self._task, JoinedTask)
         before = self._asked
         self._asked = {row["id"] for row in self._task.terminal_rows if wants_secret(row)}
@@ -291,5 +291,5 @@ def other_answer(answered: QuestionAnswered) -> str:
 
 
 def complaint(error: TarmacError) -> str:
-    """Why something can't be, on one line."""
+    """An error and its hint, on one line."""
     return one_line(error.what) + (f" ({one_line(error.hint)})" if error.hint else "")

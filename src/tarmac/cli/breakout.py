@@ -55,11 +55,11 @@ class Canaries:
     before: dict[str, tuple[bytes, int, int]]
 
     def note(self) -> None:
-        """What is there now is how it should stay."""
+        """Remember the current state."""
         self.before = {str(each): _state(str(each)) for each in self.root.rglob("*")}
 
     def damage(self) -> list[str]:
-        """What is not as it was planted, and what arrived."""
+        """What was changed or added since."""
         found = [path for path, was in self.before.items() if _state(path) != was]
         found += sorted({str(each) for each in self.root.rglob("*")} - set(self.before))
         for each in self.listeners:
@@ -118,7 +118,7 @@ def plant() -> Iterator[Canaries]:
 
 
 async def attack() -> tuple[list[Attack], list[str]]:
-    """All attacks, and what of the canaries was damaged under the rules: nothing, if all is well."""
+    """Run all attacks. Return them, and what they damaged under the rules: nothing, if all is well."""
     with plant() as canaries:
         possible = {each["attack"]: each["done"] for each in await _run(canaries, confined=False)}
     with plant() as canaries:

@@ -209,5 +209,5 @@ def _images(events: Iterable[TaskEvent]) -> Iterable[Blob]:
 def _write(path: Path, text: str, *, force: bool) -> None:
     """Whole, or not at all."""
     if path.exists() and not force:
-        raise BadRequest(f"{path} is there already", hint="--force overwrites it")
+        raise BadRequest(f"{path} already exists", hint="--force overwrites it")
     write_whole(path, text)

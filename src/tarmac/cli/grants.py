@@ -62,7 +62,7 @@ def _allow(given: dict[str, str], words: list[str]) -> int:
     workspace = Path(given.get("workspace", ".")).absolute()
     verdict = asyncio.run(Policy().judge(Execute(line, cwd=workspace), workspace=workspace))
     if verdict.decision == "deny":
-        raise BadRequest(f"this is never allowed: {verdict.reason}")
+        raise BadRequest(verdict.reason)
     if "prefix" in given:
         wanted = SuggestedGrant("prefix", line, tuple(shlex.split(line)))
     else:

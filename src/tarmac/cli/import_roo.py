@@ -23,7 +23,7 @@ from tarmac.tasks.views.metadata import metadata
 
 
 def main(arguments: list[str]) -> int:
-    """Take in what is there; 1 when some of it could not be."""
+    """Import what is there; 1 if some of it could not be imported."""
     given, words = parse("import", arguments)
     if words[:1] != ["roo"]:
         what = f"tasks of `{words[0]}` can't be taken in" if words else "from which program, and from where?"
@@ -88,7 +88,7 @@ async def _all(folders: list[Path], workspace: Path | None, *, salvage: bool, as
 
 
 async def take(store: TaskStore, roo: RooTask, workspace: Path | None) -> str:
-    """Make a task of it; its title. All of it is on the disk on return, or nothing is there."""
+    """Make a task of it; return its title. Either the whole task is on disk, or nothing."""
     item = roo.item
     mode = item.get("mode")
     where = workspace or workspace_of(roo) or Path.cwd()

@@ -97,7 +97,7 @@ def _wanted(arguments: list[str]) -> McpOptions:
 
 
 def _check_rules(rules: list[str]) -> None:
-    """Now, and not with the first call. A rule that can't be kept is told of."""
+    """Check the rules now, not at the first call. A rule that can't be used is reported."""
     if not rules:
         return
     from tarmac.policy.grants import prefixes, refusal

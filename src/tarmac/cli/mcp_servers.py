@@ -26,7 +26,9 @@ def main(arguments: list[str]) -> int:
     given = {name: values[-1] for name, values in options.items()}
     action, names = (words[0], words[1:]) if words else ("list", [])
     if action not in ACTIONS:
-        raise BadRequest(f"`mcp-servers {action}` is unknown", hint=suggest(action, ACTIONS) or ", ".join(ACTIONS))
+        raise BadRequest(
+            f"`{action}` is not a command of `tarmac mcp-servers`", hint=suggest(action, ACTIONS) or ", ".join(ACTIONS)
+        )
     if action in ("login", "logout") and len(names) != 1:
         raise BadRequest(f"`mcp-servers {action}` takes the name of one server", hint="tarmac mcp-servers lists them")
     if action == "list" and names:

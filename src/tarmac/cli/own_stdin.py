@@ -178,7 +178,7 @@ def _can_be_opened(found: os.stat_result) -> bool:
 
 @contextmanager
 def every_key(fd: int) -> Iterator[None]:
-    """Our terminal in raw mode: no key is ours any more. Put back whatever happens."""
+    """Our terminal in raw mode: every key is passed on. The mode is always restored."""
     before = termios.tcgetattr(fd)
     try:
         tty.setraw(fd, termios.TCSADRAIN)
@@ -255,7 +255,7 @@ async def write(fd: int, data: bytes) -> None:
 
 
 async def until_unread(fd: int) -> None:
-    """Wait until nobody can read any more what is written to `fd`: a pipe or a socket whose other end is closed."""
+    """Wait until the other end of `fd`, a pipe or a socket, is closed."""
     if sys.platform != "linux":
         await asyncio.Event().wait()  # the next write tells
     with select.epoll() as hung_up:  # a loop would also wake for each byte that `fd` can take

@@ -48,10 +48,10 @@ def give_settings(to: Path, *, force: bool) -> list[Path]:
     if (servers := _read(own / SERVERS[0])) is not None:
         texts[SERVERS[0]] = servers
     if not texts:
-        raise BadRequest(f"there are neither modes nor MCP servers of yours in {own}")
+        raise BadRequest(f"there are no modes and no MCP servers in {own}")
     for name in texts:
         if (to / name).exists() and not force:
-            raise BadRequest(f"{to / name} is there already", hint="--force overwrites it")
+            raise BadRequest(f"{to / name} already exists", hint="--force overwrites it")
     return [_written(to / name, text) for name, text in texts.items()]
 
 

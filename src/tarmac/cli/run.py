@@ -375,9 +375,7 @@ async def _again(id: str, request: "RunRequest", stop: "Stop", *, goes_on: bool,
         raise BadRequest(f"the task {task_id} belongs to another agent: {meta.agent}", hint=hint)
     attended = is_attended(as_json=as_json)
     if meta.outcome == "completed" and not text and not attended:
-        raise BadRequest(
-            f"task {task_id} is completed", hint=f'say what more is to be done: tarmac resume {task_id} "…"'
-        )
+        raise BadRequest(f"task {task_id} is completed", hint=f'say what to do next: tarmac resume {task_id} "…"')
     if not (meta.title or text or request.images):
         raise BadRequest(
             f"nothing was said in task {task_id}: it was ended before your message was recorded",
@@ -423,7 +421,7 @@ async def _which(store: "TaskStore", id: str, where: Path) -> "tuple[str, Metada
         return name, next(each.metadata for each in found if each.task == name)
     here = [each for each in found if _ours(each, where)]
     if not here:
-        raise BadRequest(f"there is no task in {where} to go on with", hint="`tarmac tasks` lists those elsewhere")
+        raise BadRequest(f"there is no task in {where} to continue", hint="`tarmac tasks` lists those elsewhere")
     if len(here) > 1 and sys.stdin.isatty() and look_of(sys.stdout, os.environ).live:
         import asyncio
 
@@ -466,7 +464,7 @@ class Where:
         if not place:
             return cls(folder=folder(given))
         if "cwd" not in given:
-            raise BadRequest(f"which folder at {place} is to be worked in?", hint="--cwd DIR: a folder there")
+            raise BadRequest(f"which folder at {place}?", hint="--cwd DIR: a folder there")
         return cls(folder=NO_PROJECT, place=place, there=Path(given["cwd"][-1]))
 
 
@@ -522,7 +520,7 @@ def overrides(given: Given) -> dict[str, object]:
     """What the command line says, by the names of the configuration."""
     found: dict[str, object] = {}
     if "script" in given and "model" in given:
-        raise BadRequest("--script is a model of its own: it takes no --model")
+        raise BadRequest("--script and --model exclude each other")
     if "script" in given:
         script = Path(os.path.abspath(given["script"][-1]))  # without its `..`, as it is shown  # noqa: PTH100
         if not script.is_file():

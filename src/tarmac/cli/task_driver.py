@@ -1,4 +1,4 @@
-"""An open task, driven from this process's terminal or pipe to its end: shown, asked, stopped, gone on with.
+"""Drive an open task from this process's terminal or pipe: show it, answer it, stop it, continue it.
 
 drive()  opens the screen and the keyboard, runs the task, and returns the exit status
 task ─facts, signals→ TaskDriver ─text→ screen            (or JSON lines)

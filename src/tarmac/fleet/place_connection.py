@@ -220,7 +220,7 @@ class PlaceConnection:
             raise BadFrame("the first frame is not a welcome")
         if whole(welcome.header, "oldest", OLDEST) > VERSION or whole(welcome.header, "version", VERSION) < OLDEST:
             raise PlaceUnavailable(
-                f"the host at {self.transport.name} is of version {welcome.header.get('version')}, this is {VERSION}",
+                f"the host at {self.transport.name} has version {welcome.header.get('version')}, this Tarmac {VERSION}",
                 trouble=Trouble.VERSION,
                 hint="update the older of the two",
             )

@@ -112,7 +112,7 @@ class PlaceFiles:
             for folder, names in found["folders"].items():
                 self._folders[folder] = names if isinstance(names, int) else [(name, is_it) for name, is_it in names]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise PlaceFailed(f"{self.place} sent something else than what its files are: {error}") from None
+            raise PlaceFailed(f"{self.place} sent an invalid answer about its files: {error}") from None
 
     # Contents
 

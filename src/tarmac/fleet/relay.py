@@ -321,7 +321,7 @@ class RelayTerminal(Terminal):
         finally:
             self._quiet = False
         if not self._over:
-            raise ConnectionLost(f"the shell at {self._transport.name} does not answer", hint="open the terminal anew")
+            raise ConnectionLost(f"the shell at {self._transport.name} does not answer", hint="open a new terminal")
         if self._status != 0:
             raise DirectoryUnavailable(f"{cwd} at {self._transport.name} can't be entered")
 
@@ -424,8 +424,8 @@ class RelayTerminal(Terminal):
     async def type(self, data: bytes | str) -> None:
         if self.current is None:
             raise InputClosed(
-                f"nothing runs in {self.id} that could be typed into",
-                hint="at another place a person can answer commands, and not use the shell itself",
+                f"no command runs in {self.id}",
+                hint="at another place a person can answer commands, but not use the shell itself",
             )
         self.send_input(self.current, data.encode() if isinstance(data, str) else data)
 

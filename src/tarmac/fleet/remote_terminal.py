@@ -351,8 +351,8 @@ class RemoteTerminal(Terminal):
         """What a person types goes to the command that runs. Only there."""
         if self.current is None:
             raise InputClosed(
-                f"nothing runs in {self.id} that could be typed into",
-                hint="at another place a person can answer commands, and not use the shell itself",
+                f"no command runs in {self.id}",
+                hint="at another place a person can answer commands, but not use the shell itself",
             )
         self.send_input(self.current, data.encode() if isinstance(data, str) else data)
 

@@ -277,7 +277,7 @@ async def bound(response: "httpx2.Response") -> None:
     encoding = response.headers.get("content-encoding", "").strip().lower()
     packed = encoding in PACKED
     if encoding not in ("", "identity") and not packed:
-        raise ModelError(f"the answer is packed with `{encoding[:20]}`, which was not asked for", kind="malformed")
+        raise ModelError(f"the answer is packed with `{encoding[:20]}`, which is not supported", kind="malformed")
     streams = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     limits = _Limits(packed=packed, most=MOST_STREAMED if streams else MOST_OTHERWISE)
     if packed:

@@ -359,7 +359,9 @@ def _lock(path: Path, patience: float) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > end:
-                    raise StateUnavailable("another Tarmac holds the grants", hint=f"who has {path} open?") from None
+                    raise StateUnavailable(
+                        "another Tarmac is changing the grants", hint=f"who has {path} open?"
+                    ) from None
                 time.sleep(0.01)
         yield
     finally:

@@ -48,7 +48,7 @@ def confine(
     if enforcement is Enforcement.NONE:
         if not all(_is_core(stage.words) for step in steps for stage in step.stages):
             raise Unproven(
-                "this machine can't keep a command to reading (it has neither Landlock nor bubblewrap), so only a few"
+                "this machine can't confine commands (it has neither Landlock nor bubblewrap), so only a few"
                 " well-known ones run without a question; see `tarmac doctor`"
             )
         return None
@@ -158,7 +158,7 @@ class _Needs:
         if self._enforcement is Enforcement.BUBBLEWRAP:
             self._lists.pop(self._ground.workspace, None)
             if self._lists or "/proc" in self._reads:
-                raise Unproven("bubblewrap keeps commands to reading here, and can't show other folders or processes")
+                raise Unproven("bubblewrap confines commands here, and can't show other folders or processes")
         if len(self._reads) > MOST_ENTRIES:
             raise Unproven("there are too many files next to hidden ones")
         return Confinement(

@@ -350,7 +350,9 @@ class Terminal(ABC):
     def resize(self, *, rows: int, columns: int) -> None:
         """Change its size; programs in it are told."""
         if not (0 < rows < 65536 and 0 < columns < 65536):
-            raise BadRequest(f"a terminal of {rows} × {columns} cannot be", hint="rows and columns from 1 to 65,535")
+            raise BadRequest(
+                f"a terminal can't have {rows} × {columns} characters", hint="rows and columns from 1 to 65,535"
+            )
 
     @abstractmethod
     def tree(self, *, own: bool) -> set[Process]:

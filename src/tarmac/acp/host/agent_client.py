@@ -87,7 +87,7 @@ class AgentFiles:
         async def act(_: Go) -> Done:
             check_workspace(self.state.context.workspace)
             if self._behind(path) != target:
-                raise ToolDenied(f"{path} has come to mean another file meanwhile")
+                raise ToolDenied(f"{path} now names another file")
             await asyncio.to_thread(save_file, target, content, expected=before, new=before is None, links=False)
             return Done(content=())
 
@@ -262,7 +262,7 @@ class Field:
             try:
                 return int(text) if self.kind == "integer" else float(text)
             except ValueError:
-                raise BadRequest(f"`{text[:40]}` is no {'whole ' * (self.kind == 'integer')}number") from None
+                raise BadRequest(f"`{text[:40]}` is not a {'whole ' * (self.kind == 'integer')}number") from None
         return text
 
     def _chosen(self, text: str) -> object:

@@ -164,7 +164,7 @@ def where(place: Place) -> str:
         case "secret":
             return ", which looks like credentials"
         case "root":
-            return ", the root of the machine"
+            return ", the root of the file system"
         case "temporary":
             return ", in a temporary place"
         case "own":
@@ -208,7 +208,7 @@ def _move_away(found: Assessment, operands: Sequence[str], at: At) -> None:
         each for each, kind in kinds.items() if kind in ("system", "home", "root", "secret") and each not in _STREAMS
     ]
     if any(kinds[each] == "root" for each in far):
-        found.add("critical", Rule.MOVE, f"moves {shown(far)} away: the root of the machine")
+        found.add("critical", Rule.MOVE, f"moves {shown(far)} away: the root of the file system")
     elif far:
         found.add("high", Rule.MOVE, f"moves {shown(far)} away")
     if operands[-1:] == ["/dev/null"]:
@@ -293,7 +293,7 @@ def mirror(found: Assessment, args: Arguments, at: At, words: Sequence[Word], si
         return
     into, deletes = operands[-1], any(word.startswith("--del") for word in args.words)
     if deletes and at.ground.locate(into).kind == "root":
-        found.add("critical", Rule.REMOVE, "deletes all below the root of the machine that is not in its source")
+        found.add("critical", Rule.REMOVE, "deletes everything on this machine that is not in its source")
     write_file(found, into, at, verb="copies into")
     for each in _landing(into, operands[:-1], at, contents=True):
         protect(found, each, at)
@@ -365,7 +365,7 @@ def remove_item(found: Assessment, args: Arguments, at: At, words: Sequence[Word
     if recurse and any(_ROOT.fullmatch(each) for each in targets):
         unix = any(each.startswith("/") for each in targets)
         rule = Rule.FLOOR_ROOT if unix else Rule.REMOVE
-        found.add("critical", rule, "removes the root of the machine and all below it", deny=unix)
+        found.add("critical", rule, "deletes everything on this machine", deny=unix)
         return
     lies = where(at.ground.locate(targets[0])) if targets else ""
     if recurse:
@@ -415,7 +415,7 @@ def remove(found: Assessment, args: Arguments, at: At, words: Sequence[Word], si
     forced = args.has("-f", "--force")
     targets = [word for word in words[1:] if not word.shape.startswith("-") or word.shape == "-"]
     if recursive and any(is_root(word, at) for word in targets):
-        found.add("critical", Rule.FLOOR_ROOT, "removes the root of the machine and all below it", deny=True)
+        found.add("critical", Rule.FLOOR_ROOT, "deletes everything on this machine", deny=True)
         return
     if not targets and not simple.upstream:
         if args.has("--help", "--version"):
@@ -492,7 +492,7 @@ def search(enter: Callable[[Assessment, Simple, tuple[Word, ...], At], None]) ->
         risk: Risk
         if "-delete" in shapes:
             if "root" in kinds and not tested:
-                found.add("critical", Rule.FLOOR_ROOT, "removes the root of the machine and all below it", deny=True)
+                found.add("critical", Rule.FLOOR_ROOT, "deletes everything on this machine", deny=True)
             else:
                 risk = "critical" if kinds & {"system", "home", "root"} and not named else "high"
                 found.add(risk, Rule.REMOVE, f"deletes all it finds below {shown(starts)}")

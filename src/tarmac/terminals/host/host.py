@@ -191,7 +191,7 @@ def _connect(path: Path, *, new: bool) -> socket.socket:
         raise PlaceUnavailable(
             "the host there no longer runs, and its terminals have ended with it",
             trouble=Trouble.NOT_FOUND,
-            hint="open the terminals anew",
+            hint="open new terminals",
         )
     _sweep(path.parent)
     listening = bind(path)  # before the fork: then nobody has to wait for it

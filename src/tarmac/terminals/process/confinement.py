@@ -138,7 +138,7 @@ class Confined:
         self.means = means()
         if self.means is Means.NONE:
             raise CannotConfine(
-                "this machine can't keep a command to reading: it has neither Landlock nor bubblewrap",
+                "this machine can't confine commands: it has neither Landlock nor bubblewrap",
                 hint="see `tarmac doctor`",
             )
 
