@@ -137,8 +137,11 @@ def optional(kind: ValueType) -> ValueType:
 def texts(words: str = "a list of texts", fits: Callable[[str], bool] = lambda each: bool(each.strip())) -> ValueType:
     def check(value: Value) -> Value:
         given = value if isinstance(value, list | tuple) else None
-        if given is None or not all(isinstance(each, str) and "\0" not in each and fits(each) for each in given):
+        if given is None:
             raise _wrong(words, value)
+        for each in given:
+            if not isinstance(each, str) or "\0" in each or not fits(each):
+                raise _wrong(words, each)
         return tuple(given)
 
     return ValueType(words, check, lambda text: check([each.strip() for each in text.split(",") if each.strip()]))

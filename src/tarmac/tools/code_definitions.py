@@ -7,9 +7,11 @@
 The table says which nodes of a grammar define something. The text shown is the line with the name in it.
 """
 
+import ast
 import asyncio
 import importlib
 import stat
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -122,6 +124,7 @@ _BY_SUFFIX = {
     }.items()
     for suffix in suffixes.split()
 }
+_WHOLE = ("_statement", "_definition", "_declaration", "_item", "_directive", "comment", "preproc_include", "clause")
 _NEED_BODY = {"struct_specifier", "enum_specifier", "union_specifier", "class_specifier"}  # else `struct x *p` is one
 _FUNCTION_VALUES = {"arrow_function", "function_expression", "function", "generator_function", "class"}
 
@@ -235,17 +238,45 @@ def syntax_errors(source: bytes, language: str) -> list[tuple[int, str]]:
     """The line and a few words of each syntax error; at most 20."""
     found: list[tuple[int, str]] = []
     root = _parser(_GRAMMARS[language]).parse(source).root_node
+    if language == "python" and (known := _python_errors(source, tolerant=not root.has_error)) is not None:
+        return known
     waiting = [root] if root.has_error else []
     while waiting and len(found) < 20:
         node = waiting.pop()
         if node.is_missing:
             found.append((node.start_point[0] + 1, f"syntax error: {node.type!r} is missing"))
         elif node.type == "ERROR":
-            text = (node.text or b"").decode("utf-8", "replace").strip().split("\n")[0][:60]
-            found.append((node.start_point[0] + 1, f"syntax error near `{text}`" if text else "syntax error"))
+            at = _broken_part(node).start_point[0]
+            text = source.split(b"\n")[at].decode("utf-8", "replace").strip()[:60]
+            found.append((at + 1, f"syntax error near `{text}`" if text else "syntax error"))
         elif node.has_error:
             waiting += reversed(node.children)
     return found
+
+
+def _broken_part(node: "Node") -> "Node":
+    """What follows the whole statements at the start of an error, which may reach over half of the file."""
+    for child in node.children:
+        if child.has_error or not child.type.endswith(_WHOLE):
+            return child
+    return node
+
+
+def _python_errors(source: bytes, *, tolerant: bool) -> list[tuple[int, str]] | None:
+    """What Python itself says: the exact line, and why. None if it can't tell.
+
+    `tolerant`: the grammar can read it. It may be written for a later Python, so that only wrong indentation counts.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            compile(source, "", "exec", dont_inherit=True, flags=ast.PyCF_ONLY_AST)
+    except SyntaxError as error:
+        if tolerant and not isinstance(error, IndentationError):
+            return []
+        return [(error.lineno or 1, f"syntax error: {error.msg}")]
+    except (ValueError, RecursionError, MemoryError):  # a NUL, nested too deeply
+        return None
+    return []
 
 
 def _parser(grammar: _Grammar) -> "Parser":

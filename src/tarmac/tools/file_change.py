@@ -9,6 +9,7 @@ import asyncio
 import fnmatch
 import shlex
 import stat
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -50,7 +51,7 @@ def new_syntax_errors(path: Path, before: bytes | None, after: bytes | None) -> 
     return tuple(Problem(str(path.name), line, text) for line, text in found)
 
 
-async def reported(bench: Bench, files: Sequence[Path]) -> tuple[Problem, ...]:
+async def reported(bench: Bench, files: Sequence[Path]) -> list[Problem]:
     """What the configured commands say of these files."""
     found: list[Problem] = []
     try:
@@ -59,8 +60,20 @@ async def reported(bench: Bench, files: Sequence[Path]) -> tuple[Problem, ...]:
                 for argv in _commands(bench, file):
                     found += [each for each in await _run(argv, bench.workspace) if _is(file, each, bench.workspace)]
     except TimeoutError:
-        pass  # the edit was made; a linter that hangs does not take that back
-    return tuple(dict.fromkeys(found))
+        pass  # a linter that hangs does not hinder the edit
+    return list(dict.fromkeys(found))
+
+
+def _new(found: Sequence[Problem], before: Sequence[Problem]) -> list[Problem]:
+    """The problems that were not there before, on whatever line."""
+    known = Counter((each.path, each.code, each.text) for each in before)
+    new = []
+    for each in found:
+        key = (each.path, each.code, each.text)
+        known[key] -= 1
+        if known[key] < 0:
+            new.append(each)
+    return new
 
 
 def _commands(bench: Bench, file: Path) -> list[list[str]]:
@@ -69,7 +82,7 @@ def _commands(bench: Bench, file: Path) -> list[list[str]]:
         pattern, _, command = rule.partition(":")
         if fnmatch.fnmatch(file.name, pattern.strip()):
             words = shlex.split(command)
-            found.append([str(file) if each == "{file}" else each for each in words])
+            found.append([each.replace("{file}", str(file)) for each in words])
     return found
 
 
@@ -216,6 +229,8 @@ async def ready(
         allowed = [each for n, each in enumerate(changes) if n not in kept]
         if not allowed:
             raise ToolFailed(f"The person did not approve the change to {names}, so nothing was changed.")
+        checked = [each.place.path for each in allowed if each.after is not None] if _checks(bench) else []
+        before = await reported(bench, [path for path in checked if path.exists()])
         silent: dict[Path, str] = {}
         for each in allowed:
             await file_access.looking(bench, file_access.unmoved, each.place)
@@ -240,7 +255,7 @@ async def ready(
         told += (
             [f"The person did not approve the change to {names}: left as it was. The rest was done."] if kept else []
         )
-        told += await _problems(bench, allowed)
+        told += await _problems(bench, allowed, checked, before)
         made = [each for n, each in enumerate(diffs) if n not in kept]
         if show_diff:
             told += [f"The changes as they were made:\n{_bounded(each['diff'])}" for each in made]
@@ -296,7 +311,13 @@ def _refused(changes: Sequence[Change], go: Go) -> tuple[set[int], str]:
     return left, ", ".join(changes[n].place.name for n in sorted(left))
 
 
-async def _problems(bench: Bench, changes: Sequence[Change]) -> list[str]:
+def _checks(bench: Bench) -> bool:
+    return bool(bench.settings.diagnostics) and not bench.files.elsewhere
+
+
+async def _problems(
+    bench: Bench, changes: Sequence[Change], checked: Sequence[Path], before: Sequence[Problem]
+) -> list[str]:
     """A sentence about the problems that are new, if there are some."""
     size = sum(len(each.after or b"") for each in changes)
     found = [
@@ -304,8 +325,8 @@ async def _problems(bench: Bench, changes: Sequence[Change]) -> list[str]:
         for each in changes
         for problem in await aside(size, partial(new_syntax_errors, each.place.path, each.before, each.after))
     ]
-    if not found and bench.settings.diagnostics and not bench.files.elsewhere:
-        found += await reported(bench, [each.place.path for each in changes if each.after is not None])
+    if not found and checked:
+        found += _new(await reported(bench, checked), before)
     return [text] if (text := problems_text(found)) else []
 
 
