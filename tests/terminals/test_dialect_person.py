@@ -174,6 +174,7 @@ async def test_a_person_who_takes_over_sees_one_prompt(
     prompt = PROMPTS[kind]
     start_up.write(prompt_line(speech.shell, prompt))
     async with open_terminal(cwd=tmp_path, shell=speech.shell) as terminal:
+        await rows_of(terminal)  # a command that is given before the prompt is drawn is shown without it
         await terminal.run("echo agent")
         await terminal.environment()  # an internal command leaves no second prompt either
         for line in ("echo person", "echo again"):
