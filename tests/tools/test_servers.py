@@ -97,8 +97,11 @@ async def test_a_call_that_hangs_ends_at_its_limit_and_a_server_that_dies_is_sta
     shop: Workshop, tmp_path: Path
 ) -> None:
     """S20."""
-    async with hub_for(shop, tmp_path, stdio(timeout=3)) as hub:
-        assert "no result within 3 s" in await shop.failure("use_mcp_tool", server_name="tester", tool_name="slow")
+    async with hub_for(shop, tmp_path, stdio(timeout=0.3)) as hub:
+        assert "no result within 0.3 s" in await shop.failure("use_mcp_tool", server_name="tester", tool_name="slow")
+        connection = hub.running("tester")
+        assert connection is not None
+        connection.definition = replace(connection.definition, timeout=60)  # the machine may be busy
         assert "Hello" in await shop.text(
             "use_mcp_tool", server_name="tester", tool_name="greet", arguments='{"who":"a"}'
         )
