@@ -62,6 +62,8 @@ def test_a_person_is_asked_once_and_their_yes_counts(own_temp: Path) -> None:
         shown = screen.rest()
         assert screen.process.returncode == 0
     assert b"WARNING" not in shown
+    assert b"tarmac resume" not in shown  # there is no such task: `tarmac demo` keeps none
+    assert b"plays it again" in shown
     project = next(own_temp.glob("tarmac-demo-*")) / "durations"
     assert not (project / "old-builds").exists() and not (project / "NOTES-1.0.1.md").exists()
     assert (project / "NOTES.md").read_text().startswith("# 1.0.1")

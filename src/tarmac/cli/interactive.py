@@ -76,6 +76,7 @@ class Interactive:
     task: Driven | None = None
     once: bool = False  # the session ends with the task
     starts: bool = True  # False: a task of before waits for the person's words
+    after: str = ""  # what a person can do when it is over; "": as the task says
     level: str = ""
     ended: Ended = field(default_factory=lambda: Ended("idle"))
     renderer: TaskRenderer = field(init=False)
@@ -151,7 +152,9 @@ class Interactive:
             await self._stack.aclose()
         if self.ended.why not in ("completed", "idle"):
             said = f"task {self.task.id}" if self.task else "the task"
-            sys.stderr.write(f"tarmac: {said} stopped\n  hint: {self.task.afterwards if self.task else ''}\n")
+            sys.stderr.write(
+                f"tarmac: {said} stopped\n  hint: {self.after or (self.task.afterwards if self.task else '')}\n"
+            )
         return status_of(self.ended)
 
     async def _begin(self, words: str, images: Sequence[Picture]) -> None:
@@ -433,7 +436,7 @@ class Interactive:
         if ends := self._still_running():
             self.tell(f"– Ends with this session: {', '.join(ends)}", colour="35", indent="  ")
         if self.task.metadata.requests:
-            self.tell(f"  {self.task.afterwards}", colour="2")
+            self.tell(f"  {self.after or self.task.afterwards}", colour="2")
 
     def _still_running(self) -> list[str]:
         return [

@@ -401,7 +401,16 @@ async def drive(
         said = header or _header(app, task)
         ui = SessionUI(look, history=state_dir(os.environ) / "history")
         session = Interactive(
-            app, stop, tasks or Tasks(), ui, look=look, header=said, task=task, starts=starts, once=not offers
+            app,
+            stop,
+            tasks or Tasks(),
+            ui,
+            look=look,
+            header=said,
+            task=task,
+            starts=starts,
+            once=not offers,
+            after=after,
         )
         async with ui.running():
             return await session.run(words, images)

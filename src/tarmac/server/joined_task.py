@@ -108,7 +108,7 @@ async def open_joined(store: TaskStore, task: TaskId, *, client: ClientName) -> 
             raise
         return joined
     if not pid:
-        raise BadRequest(f"no process works on the task {task}", hint=f"`tarmac resume {task}` goes on with it")
+        raise BadRequest(f"no process works on the task {task}", hint=f"`tarmac resume {task}` continues it")
     hint = f"`tarmac tasks show {task}` tells what it does; end that process to go on with it here"
     raise TaskInUse(f"process {pid} is working on the task {task}, and can't be joined: {why}", pid=pid, hint=hint)
 
@@ -357,7 +357,7 @@ class JoinedTask(TaskListeners):
         if self._gone:
             return
         self._gone, self.running = True, False
-        self._why = f"the process that ran this task has ended or closed it: `tarmac resume {self.id}` goes on with it"
+        self._why = f"the process that ran this task has ended or closed it: `tarmac resume {self.id}` continues it"
         if not self._folder.exists():
             self._why = "this task was deleted"
         self._terminals_moved.set()

@@ -320,7 +320,7 @@ class Condenser:
             async for chunk in chunks:
                 if isinstance(chunk, Completion):
                     return chunk
-        raise ModelError("the summary ended without its end", kind="cut")
+        raise ModelError("the summary was cut off", kind="cut")
 
     def _load(self, blob: Blob) -> bytes:
         return self._state.context.log.blobs.read(blob.sha256) or b""

@@ -228,7 +228,7 @@ class Requests:
                         show(CallStreamed(request=request, call=CallId(call), name=name, arguments=arguments))
                     case Completion():
                         return chunk
-        raise ModelError("the answer ended without its end", kind="cut")
+        raise ModelError("the answer was cut off", kind="cut")
 
     def _load(self, blob: Blob) -> bytes:
         data = self._state.context.log.blobs.read(blob.sha256)

@@ -80,7 +80,7 @@ class Task:
     @property
     def afterwards(self) -> str:
         """What a person can do with it later."""
-        return f"`tarmac resume {self.id}` goes on with it"
+        return f"`tarmac resume {self.id}` continues it"
 
     @property
     def servers(self) -> Hub:

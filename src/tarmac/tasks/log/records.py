@@ -161,7 +161,7 @@ def _plain(value: object) -> object:
 def _rich(wanted: type, value: object) -> object:
     if wanted is Path:
         return Path(str(value))
-    raise ValueError(f"{value!r} is no {wanted.__name__}")
+    raise ValueError(f"{value!r} is not of type {wanted.__name__}")
 
 
 class _At(msgspec.Struct):

@@ -146,7 +146,7 @@ def _damaged(task: RooTask, name: str, why: str, left: T, *, salvage: bool, kept
     if not salvage:
         raise ImportFailed(
             f"{task.folder / name} is damaged: {why}",
-            hint="--salvage takes in what is whole; the file itself stays as it is",
+            hint="--salvage imports the part before the damage; the file stays as it is",
         )
     task.trouble.append(f"{name} is damaged: {why}{kept}")
     return left

@@ -234,7 +234,7 @@ def milliseconds(at: float) -> int:
 def write_task(events: list[e.TaskEvent], fetch: Fetch, folder: Path, *, force: bool = False) -> Path:
     """Make `folder`, with its four files: all of it, or nothing."""
     if folder.exists() and not force:
-        raise BadRequest(f"{folder} is there already", hint="--force overwrites it")
+        raise BadRequest(f"{folder} already exists", hint="--force overwrites it")
     files = files_of(events, fetch, name=folder.name)
     new = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     try:
