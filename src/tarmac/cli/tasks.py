@@ -235,12 +235,7 @@ def as_data(listed: Listed) -> dict[str, object]:
         "created": meta.created,
         "at": meta.at,
         "requests": meta.requests,
-        "usage": {
-            "input": meta.usage.input,
-            "output": meta.usage.output,
-            "cache_reads": meta.usage.cache_reads,
-            "cache_writes": meta.usage.cache_writes,
-        },
+        "usage": msgspec.structs.asdict(meta.usage),
         "cost": meta.total_cost,
         "estimated_requests": meta.estimated,
         "failed_requests": meta.failed,
@@ -291,8 +286,6 @@ async def _audit(store: TaskStore, task: str, given: Given) -> int:
 
 
 async def _usage(store: TaskStore, task: str, given: Given) -> int:
-    import msgspec
-
     from tarmac.show.summary import requests_of, spent, tool_line, usage_lines
     from tarmac.tasks.views.metadata import metadata
 

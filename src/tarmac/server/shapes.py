@@ -8,7 +8,6 @@ from typing import Any, Final
 import msgspec
 
 from tarmac.events import TaskId
-from tarmac.models.messages import Usage
 from tarmac.server.trials import TrialReport
 from tarmac.show.look import one_line
 from tarmac.tasks.auto import Auto
@@ -61,7 +60,7 @@ def task_row(
         "created": meta.created,
         "at": meta.at,
         "cost": meta.total_cost,
-        "usage": usage(meta.usage),
+        "usage": msgspec.structs.asdict(meta.usage),
         "context": meta.context,
         "context_window": meta.context_window,
         "requests": meta.requests,
@@ -83,16 +82,6 @@ def _status(meta: Metadata, *, running: bool, elsewhere: bool, asks: bool) -> st
     if meta.outcome:
         return meta.outcome
     return "waiting" if asks else "saved"
-
-
-def usage(value: Usage) -> Json:
-    """Token counts."""
-    return {
-        "input": value.input,
-        "output": value.output,
-        "cache_reads": value.cache_reads,
-        "cache_writes": value.cache_writes,
-    }
 
 
 def question(task: TaskId, asked: QuestionAsked, *, can_try: bool = False) -> Json:

@@ -45,7 +45,7 @@ from prompt_toolkit.layout import (
 )
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.menus import CompletionsMenu
-from prompt_toolkit.layout.processors import AppendAutoSuggestion, BeforeInput, PasswordProcessor
+from prompt_toolkit.layout.processors import AppendAutoSuggestion, BeforeInput, ConditionalProcessor, PasswordProcessor
 from prompt_toolkit.output import ColorDepth, Output
 from prompt_toolkit.styles import Style
 from prompt_toolkit.widgets import SearchToolbar
@@ -548,7 +548,7 @@ class SessionUI:
         answer = Window(
             BufferControl(
                 self._answer,
-                input_processors=[BeforeInput(self._answer_prompt), _Masked(secret)],
+                input_processors=[BeforeInput(self._answer_prompt), ConditionalProcessor(PasswordProcessor(), secret)],
             ),
             wrap_lines=True,
             dont_extend_height=True,
@@ -627,19 +627,6 @@ class _Question:
     def settle(self, answer: str | None) -> None:
         if not self.answered.done():
             self.answered.set_result(answer)
-
-
-class _Masked(PasswordProcessor):
-    """Show stars for a secret."""
-
-    def __init__(self, when: Condition) -> None:
-        super().__init__()
-        self._when = when
-
-    def apply_transformation(self, ti):  # type: ignore[no-untyped-def]
-        from prompt_toolkit.layout.processors import Transformation
-
-        return super().apply_transformation(ti) if self._when() else Transformation(ti.fragments)
 
 
 def _history(file: Path | None) -> History:

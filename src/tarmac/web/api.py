@@ -13,6 +13,7 @@ from pathlib import Path
 from secrets import compare_digest
 from typing import Any, Final, Protocol
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -382,7 +383,7 @@ class _Sum:
 
     def as_data(self) -> Json:
         own = {"cost": round(self.cost, 6), "requests": self.requests, "unpriced": self.unpriced}
-        return {**shapes.usage(self.usage), **own}
+        return {**msgspec.structs.asdict(self.usage), **own}
 
 
 def _spendings(events: list[TaskEvent]) -> list[_Spent]:
