@@ -340,4 +340,4 @@ async def test_what_a_task_changed_is_previewed_and_taken_back(tmp_path: Path) -
         assert "-old\n+new" in plan["diff"]
         (done,) = (await one.do("undo", task=task, to=to))["files"]
         assert (done["fate"], (tmp_path / "a.txt").read_text()) == ("restored", "old\n")
-        assert "no checkpoint" in (await one.ask("undo", task=task, to=9999))["error"]["what"]
+        assert "is not a checkpoint" in (await one.ask("undo", task=task, to=9999))["error"]["what"]
