@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.tasks.engine import Seen, a_task, call, done, results, turn
+from tests.tasks.engine import Seen, a_task, an_app, call, done, results, turn, write_script
 
 from tarmac.policy.approval import Answer, AnswerKind
 from tarmac.tasks.context import Editor
@@ -107,3 +107,21 @@ async def test_a_first_turn_that_was_not_made_takes_no_files_with_it(tmp_path: P
         assert (await run).why == "completed"
     (only,) = told(seen)
     assert "# Files in the workspace\n    new.txt\n    old.txt\n" in only
+
+
+async def test_a_switched_level_is_told_with_the_next_turn_and_the_system_prompt_stays(tmp_path: Path) -> None:
+    """S7, S8, P5: the model does not go on as if the old level held, and the provider's cache is kept."""
+    work = tmp_path / "work"
+    work.mkdir()
+    model = write_script(tmp_path / "script.toml", turn(text="Hello."), turn(text="Well."))
+    async with asyncio.timeout(30), an_app(work) as app, app.create_task("Hi.", model=model, attended=True) as task:
+        seen = Seen(task)
+        assert (await task.run_until_idle()).why == "idle"
+        before = (await task._engine._prompt.prepared()).system
+        app.switch_level(task, "plan")
+        await task.say("And now?")
+        assert (await task.run_until_idle()).why == "idle"
+        assert (await task._engine._prompt.prepared()).system == before
+    first, second = told(seen)
+    assert "# Approval level: ask\n" in first
+    assert "# Approval level: plan\n" in second and "What would change something is denied." in second

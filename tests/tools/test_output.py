@@ -227,6 +227,15 @@ def test_a_mangled_output_breaks_no_parser(name: str, cuts: list[tuple[int, int]
     assert brief(found).startswith(found.summary)
 
 
+def test_a_log_is_no_problem() -> None:
+    """T29."""
+    log = (
+        'server.py:33: [info] listening\nserver.py:34: [debug] up\n::group::build\n{"file": "a.py", "line": 3}\nok 1\n'
+    )
+    assert parse_problems(log) == ()
+    assert parse_tests(log) is None
+
+
 def test_json_that_is_broken_deep_or_huge_is_read_past() -> None:
     """T29."""
     row = '{"file": "a.py", "line": 3, "column": 0, "message": "bad", "severity": "error", "code": "misc"}'

@@ -33,7 +33,7 @@ _GCC = re.compile(rf"{_PATH}:(\d+)(?::(\d+))?:(?:\d+:)* (fatal error|error|warni
 _CODE = re.compile(r"(.*?)\s+\[(-W[\w=+-]+|[a-z][a-z0-9-]+)\]")
 _RULE = r"([A-Z]+\d+|invalid-syntax):? (?:\[\*\] )?(.*)"
 _RUFF = re.compile(rf"{_PATH}:(\d+):(\d+): {_RULE}")  # as flake8 and pylint
-_RUFF_PYLINT = re.compile(rf"{_PATH}:(\d+): \[([A-Z]+\d+|[a-z-]+)[^\]]*\] (.*)")
+_RUFF_PYLINT = re.compile(rf"{_PATH}:(\d+): \[([A-Z]+\d+|invalid-syntax)[^\]]*\] (.*)")
 _RUFF_GROUPED = re.compile(rf"\s+(\d+):(\d+)\s+{_RULE}")
 _GITHUB = re.compile(r"::(error|warning|notice) ([^:].*?)::(.*)")
 _GITHUB_FIELD = re.compile(r"(file|line|col|title)=([^,]*)")
