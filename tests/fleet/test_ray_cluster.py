@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -45,3 +46,25 @@ def test_without_ray_the_address_says_what_to_install() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout == "no client pip install 'tarmac[ray]'\n"
+
+
+@pytest.mark.parametrize("listens", [True, False])
+def test_a_wrong_address_is_told_and_holds_no_program(listens: bool) -> None:
+    """F5, F6. Ray tries to connect for ever, in a call that no signal ends. Its `init` is played here."""
+    code = (
+        "import sys, threading, types; ray = sys.modules['ray'] = types.ModuleType('ray')\n"
+        "ray.is_initialized = lambda: False; ray.init = lambda **_: threading.Event().wait()\n"
+        "import asyncio\nfrom tarmac.fleet import open_terminals\nfrom tarmac.errors import PlaceUnavailable\n"
+        "from tarmac.fleet import cluster; cluster.INIT_PATIENCE = 0.2\n"
+        "async def go():\n    async with open_terminals(f'ray://127.0.0.1:{sys.argv[1]}'): pass\n"
+        "try: asyncio.run(go())\nexcept PlaceUnavailable as error: print(error.trouble, error.what)\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        if not listens:
+            server.close()
+        words = [sys.executable, "-c", code, str(port)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    why = "it did not answer within 0.2 s" if listens else "Connection refused"
+    assert done.stdout.startswith(f"unreachable no Ray cluster answers at 127.0.0.1:{port}: ")
+    assert why in done.stdout

@@ -13,8 +13,9 @@ module imports Ray, and only when a cluster is used.
 import asyncio
 import os
 import secrets
+import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -252,6 +253,8 @@ PREFIX = "host-"
 MOST_CALLS = 10_000  # at once, for one actor
 START_PATIENCE = 60.0
 GOODBYE = 5.0
+TCP_PATIENCE = 10.0
+INIT_PATIENCE = 30.0  # Ray takes seconds on a busy machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,12 +339,16 @@ async def _connected(address: str) -> AsyncIterator[Any]:
         yield ray
         return
     try:
-        await asyncio.to_thread(
-            ray.init, address=address or "auto", namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR"
-        )
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        if address:
+            await _see_whether_anybody_listens(address)
+        async with asyncio.timeout(INIT_PATIENCE):
+            await _init(ray, address)
+    except (OSError, RuntimeError, ValueError) as error:
+        why = str(error)[:200] or f"it did not answer within {INIT_PATIENCE:g} s"
+        if isinstance(error, OSError) and error.errno:
+            why = os.strerror(error.errno) if error.errno > 0 else error.strerror or why
         raise PlaceUnavailable(
-            f"no Ray cluster answers{f' at {address}' if address else ' on this machine'}: {str(error)[:200]}",
+            f"no Ray cluster answers{f' at {address}' if address else ' on this machine'}: {why}",
             trouble=Trouble.UNREACHABLE,
             hint="start one (`ray start --head`), or give its address: ray://HOST:6379",
         ) from None
@@ -349,6 +356,42 @@ async def _connected(address: str) -> AsyncIterator[Any]:
         yield ray
     finally:
         await asyncio.to_thread(ray.shutdown)
+
+
+async def _see_whether_anybody_listens(address: str) -> None:
+    """OSError if not. Ray itself would try again for ever, and print each time."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdecimal()):
+        raise ValueError("the address has no port")
+    async with asyncio.timeout(TCP_PATIENCE):
+        _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+    writer.close()
+
+
+async def _init(ray: Any, address: str) -> None:
+    """`ray.init` in a thread that may be left behind: it can block for ever, and no signal ends it."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[None] = loop.create_future()
+
+    def tell(error: Exception | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(None)
+        else:
+            done.set_exception(error)
+
+    def init() -> None:
+        failed = None
+        try:
+            ray.init(address=address or "auto", namespace=NAMESPACE, log_to_driver=False, logging_level="ERROR")
+        except Exception as error:
+            failed = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, failed)
+
+    threading.Thread(target=init, daemon=True).start()
+    await done
 
 
 def _prefix(node: str) -> str:
