@@ -105,6 +105,8 @@ async def test_each_form_of_a_program_has_its_own_weight(risk: str, line: str) -
         ("sudo touch /etc/x", "creates or updates /etc/x, part of the system, as the administrator"),
         ("sudo apt-get update", "changes the packages of the machine, as the administrator"),
         ("cp a b", "writes b, in the workspace"),
+        ("touch a b", "creates or updates a, b, in the workspace"),
+        ("touch a b c d e", "creates or updates a, b, c and 2 more, in the workspace"),
         ('python -c "print(1)"', "runs code: print(1)"),
         ("git commit -m x", "makes a commit"),
         ("git push", "sends commits to a remote"),

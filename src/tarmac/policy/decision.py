@@ -46,10 +46,18 @@ def explain_part(judged: JudgedCommand) -> str:
     heaviest = RISKS.index(effects[0].risk)
     heavy = [effect for effect in effects if RISKS.index(effect.risk) >= max(1, heaviest - 1)] or effects[:1]
     heavy = [effect for effect in heavy if not effect.vague] or heavy[:1]
-    told = list({effect.words: effect for effect in heavy}.values())[:3]
+    told = list({effect.words: effect for effect in _together(heavy)}.values())[:3]
     last = told[-1]  # `…, as the administrator; …, as the administrator`: how it is done is said once, at the end
     said = [replace(each, how=()) if each is not last and each.how == last.how else each for each in told]
     return "; ".join(each.words for each in said)
+
+
+def _together(effects: Sequence[Effect]) -> list[Effect]:
+    """Effects that differ only in their files, as one."""
+    files: dict[Effect, dict[str, None]] = {}
+    for each in effects:
+        files.setdefault(replace(each, files=()), {}).update(dict.fromkeys(each.files))
+    return [replace(each, files=tuple(names)) for each, names in files.items()]
 
 
 def explain_line(parts: Sequence[Part], extra: Sequence[str]) -> str:

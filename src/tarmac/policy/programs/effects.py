@@ -143,11 +143,13 @@ class Effect:
     vague: bool = False  # not worth saying where something else is known
     where: str = ""  # ", in the workspace"
     how: tuple[str, ...] = ()  # by the wrappers around it: "as the administrator", "in a container"
+    files: tuple[str, ...] = ()  # what it does that to: the same done to other files is told together
 
     @property
     def words(self) -> str:
         """All of it, for a person."""
-        return ", ".join((self.does + self.where, *self.how))
+        does = f"{self.does} {shown(self.files)}" if self.files else self.does
+        return ", ".join((does + self.where, *self.how))
 
 
 def effect_of(rule: Rule, risk: Risk, does: str, *, known: bool = True) -> Effect:
@@ -173,8 +175,9 @@ class Assessment:
         known: bool = True,
         vague: bool = False,
         where: str = "",
+        files: tuple[str, ...] = (),
     ) -> None:
-        self.effects.append(Effect(risk, rule, does, kind or rule.kind, deny, known, vague, where))
+        self.effects.append(Effect(risk, rule, does, kind or rule.kind, deny, known, vague, where, files=files))
 
     @property
     def protected(self) -> bool:

@@ -141,7 +141,7 @@ def write_file(found: Assessment, text: str, at: At, *, verb: str) -> None:
     if why:
         found.add(risk, Rule.PROTECTED, f"{verb} {shown([place.shown])}; {why}", kind=EffectKind.CONFIGURES)
     else:
-        found.add(risk, Rule.WRITE, f"{verb} {shown([place.shown])}", where=where(place))
+        found.add(risk, Rule.WRITE, verb, files=(place.shown,), where=where(place))
 
 
 def protect(found: Assessment, text: str, at: At) -> None:
