@@ -150,12 +150,7 @@ _LINE = "a list of commands, each by its first words"
 
 KEYS = (
     # Task
-    Key(
-        "model",
-        optional(text("provider/name", _names_model, _nearest_model)),
-        None,
-        "the model, as provider/name",
-    ),
+    Key("model", optional(text("provider/name", _names_model, _nearest_model)), None, "the model, as provider/name"),
     Key(
         "image_model",
         optional(text("provider/name", _names_model)),
@@ -199,11 +194,7 @@ KEYS = (
     ),
     Key("limits.max_turns", optional(integer(1)), None, "responses of the model", Tightening.LOWER),
     Key(
-        "limits.max_seconds",
-        optional(seconds()),
-        None,
-        "working time; it stops while you are asked",
-        Tightening.LOWER,
+        "limits.max_seconds", optional(seconds()), None, "working time; it stops while you are asked", Tightening.LOWER
     ),
     Key(
         "limits.max_auto_requests",
@@ -243,20 +234,8 @@ KEYS = (
         Tightening.OFF,
     ),
     Key("policy.auto_approve_read", boolean(), True, "read files of the workspace without asking", Tightening.OFF),
-    Key(
-        "policy.auto_approve_write",
-        boolean(),
-        False,
-        "change files of the workspace without asking",
-        Tightening.OFF,
-    ),
-    Key(
-        "policy.auto_approve_write_outside",
-        boolean(),
-        False,
-        "change other files without asking",
-        Tightening.OFF,
-    ),
+    Key("policy.auto_approve_write", boolean(), False, "change files of the workspace without asking", Tightening.OFF),
+    Key("policy.auto_approve_write_outside", boolean(), False, "change other files without asking", Tightening.OFF),
     Key("policy.auto_approve_browser", boolean(), False, "use the browser without asking", Tightening.OFF),
     Key("policy.auto_approve_mcp", boolean(), False, "use tools of MCP servers without asking", Tightening.OFF),
     Key("policy.auto_approve_modes", boolean(), False, "switch modes without asking", Tightening.OFF),
