@@ -13,6 +13,7 @@ module imports Ray, and only when a cluster is used.
 import asyncio
 import os
 import secrets
+import signal
 import threading
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
@@ -343,6 +344,8 @@ async def _connected(address: str) -> AsyncIterator[Any]:
             await _see_whether_anybody_listens(address)
         async with asyncio.timeout(INIT_PATIENCE):
             await _init(ray, address)
+        if threading.current_thread() is threading.main_thread() and (handler := signal.getsignal(signal.SIGTERM)):
+            signal.signal(signal.SIGTERM, handler)  # Ray took it, and would only print a stack
     except (OSError, RuntimeError, ValueError) as error:
         why = str(error)[:200] or f"it did not answer within {INIT_PATIENCE:g} s"
         if isinstance(error, OSError) and error.errno:
