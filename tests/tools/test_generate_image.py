@@ -48,7 +48,7 @@ async def test_a_picture_is_asked_for_and_written(shop: Workshop) -> None:
     [
         (refusal(400, {"message": "That is not allowed."}), "a.png", "HTTP 400.: That is not allowed"),
         (_answer(b"<html>"), "a.png", "answered without a picture"),
-        (_answer(PNG), "a.txt", "'a.txt' is no name of a picture: it ends in .png"),
+        (_answer(PNG), "a.txt", "'a.txt' is not the name of a picture. It must end in .png"),
     ],
 )
 async def test_what_is_no_picture_is_not_written(shop: Workshop, reply: Reply, path: str, why: str) -> None:

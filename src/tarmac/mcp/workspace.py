@@ -46,7 +46,7 @@ FOR_TERMINAL: Final = 6.0  # seconds to wait for a terminal when all are in use
 GRACE: Final = 6.5  # seconds after its end that a call may take; then it is told that it goes on
 TOO_LATE: Final = "This takes longer than a call may, and goes on; nobody will be told. list_terminals shows what runs."
 MOST_SESSIONS: Final = 64  # whose calls are compared
-PATIENT: Final = {"wait_for_terminal"}  # waiting again is no circle
+PATIENT: Final = {"wait_for_terminal"}  # waiting again is not a repetition
 TERMINALS: Final = 16  # of one workspace: subagents of a client share them
 
 

@@ -183,7 +183,7 @@ def _sweep(folder: Path) -> None:
 
 
 def _is_dead(path: Path) -> bool:
-    """Whether nobody listens there."""
+    """Whether no process listens there."""
     with _short(path.parent) as short, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(0.2)
         try:
@@ -277,7 +277,7 @@ class AppConnection:
         return dict(found.get("ok") or {})
 
     def post(self, do: str, **fields: object) -> None:
-        """Say a verb without waiting."""
+        """Send a verb without waiting."""
         before = list(self._sending)
 
         async def send() -> None:
@@ -321,7 +321,7 @@ class AppConnection:
                 self._heard(frame)
 
     async def aclose(self) -> None:
-        """Say what is on its way, and leave. May be called twice."""
+        """Send what is queued, and close. May be called twice."""
         if self._sending:
             await asyncio.wait(self._sending, timeout=1)
         self._gone = True

@@ -1,4 +1,4 @@
-"""PURE: what is done without asking a person: kind by kind, or by the level they chose, a bundle of kinds.
+"""PURE: what runs without asking a person: single kinds, or a level, which is a bundle of kinds.
 
 plan       reads only; changes are denied
 ask        only what the policy proves to be harmless, and files of the workspace, read by tools
@@ -36,7 +36,7 @@ LISTED: Final = (Execute, OpenTerminal, KillTerminal, SendInput, ReadFile, Write
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kinds:
-    """What is approved in a person's place beside files and commands, which the policy's own switches are for."""
+    """Kinds that are approved in a person's place. (For files and commands the policy has switches of its own.)"""
 
     browser: bool = False
     mcp: bool = False
@@ -82,7 +82,7 @@ def settings_for(auto: Auto, own: PolicySettings, *, sandboxed: bool = False) ->
 
 
 def covers(auto: Auto, verdict: Verdict, action: Action, *, kinds: Kinds = Kinds()) -> bool:
-    """Whether the level or a kind says yes in a person's place, where the policy would have one asked."""
+    """Whether the level or a kind says yes where the policy would ask a person."""
     level = auto == "all" and isinstance(action, LISTED)
     kind = (kinds.mcp and isinstance(action, UseServer)) or (kinds.browser and isinstance(action, Connect))
     return (level or kind) and verdict.decision == "ask" and verdict.risk != "critical" and not verdict.personal

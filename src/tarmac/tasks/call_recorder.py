@@ -113,7 +113,7 @@ class CallRecorder:
         self.finish(result.content, outcome=result.outcome, title=title)
 
     def cancelled(self, call: Call, ready: Ready) -> None:
-        """Whoever stops a task closes its open calls (`settle`)."""
+        """Nothing to do: `settle` closes the open calls of a stopped task."""
 
     def _done(self, ready: Ready, done: Done, content: tuple[Part, ...]) -> None:
         for seen in done.seen:
@@ -134,7 +134,7 @@ class CallRecorder:
         self._state.add(result)
 
     def finish(self, content: tuple[Part, ...], *, outcome: Outcome, title: str = "", made: bool = True) -> None:
-        """It has a result, though it did not act. `made`: it was tried."""
+        """Record the result of a call that did not act. `made`: it was tried."""
         result = ToolFinished(
             at=now(),
             call=CallId(self._use.id),
@@ -150,7 +150,7 @@ class CallRecorder:
         self._repetition.finished(*self._state.context.toolbox.meant(self._use.name, self._use.arguments), key)
 
     def _seconds(self) -> float:
-        """How long it took, without the time that a person was waited for."""
+        """How long it took, without waiting for a person."""
         waited = self._questions.waited(CallId(self._use.id))
         return max(0.0, round(time.monotonic() - self._began - waited, 4))
 
@@ -173,7 +173,7 @@ def record_verdicts(state: TaskState, call: CallId, judged: Sequence[Judged]) ->
 
 
 def _title(use: ToolUse) -> str:
-    """Of a call that never got as far as to have one: its tool, and the file or command it is about."""
+    """A title for a call that was never prepared: its tool, and the file or command it is about."""
     try:
         given = json.loads(use.arguments)
     except (ValueError, RecursionError):
@@ -183,7 +183,7 @@ def _title(use: ToolUse) -> str:
 
 
 class Live:
-    """One call's."""
+    """What one call prints while it runs."""
 
     def __init__(self, state: TaskState, call: CallId) -> None:
         self._state = state
@@ -196,14 +196,14 @@ class Live:
         self._tell(CommandOutput(at=now(), call=self._call, terminal=terminal, spool=spool, offset=0))
 
     async def recorded(self) -> None:
-        """Return when all that was told is durable."""
+        """Return when everything so far is durable."""
         try:
             await self._state.context.log.commit()
         except StateUnavailable:  # the call learns of it when it records its result
             pass
 
     def show(self, shown: Shown) -> None:
-        """The next piece of it."""
+        """Show the next piece of output."""
         if not isinstance(shown, Output):
             self._state.audience.show(ProgressMade(call=self._call, text=shown.text))
             return
@@ -216,7 +216,7 @@ class Live:
             self._tell(replace(self._output, at=now(), offset=shown.end))
 
     def _flush(self) -> None:
-        """What the fact speaks of is on the disk before it."""
+        """Flush the output, so that it is on disk before the fact that names it."""
         assert self._output
         try:
             current = self._state.context.registry.get(self._output.terminal).current

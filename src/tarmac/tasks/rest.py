@@ -47,7 +47,7 @@ AN_HOUR: Final = 3600.0
 
 
 class Rest:
-    """What a person wants of a task that stands still."""
+    """What a person wants from a task at rest."""
 
     def __init__(self, state: TaskState, questions: Questions, past: Iterable[TaskEvent] = ()) -> None:
         self._state = state
@@ -57,28 +57,28 @@ class Rest:
         self.answered = asyncio.Event()
 
     def said(self) -> None:
-        """They spoke without being asked."""
+        """The person said something without being asked."""
         self.spoken = True
         self.answered.set()
 
     def woken(self) -> None:
-        """A command that it left running has news."""
+        """A command that it left running has ended or asks for input."""
         self.wanted = "go"
         self.answered.set()
 
     def rewound(self) -> None:
-        """What they said since is not said."""
+        """Forget what the person said since then."""
         self.spoken, self.wanted = False, ""
 
     async def presented(self, completed: TaskCompleted) -> None:
-        """The model is done: recorded, and asked about where somebody is there."""
+        """The model is done: record it, and ask the person if there is one."""
         if not self._state.attended or self._state.metadata.parent:  # a subtask's result is its parent's to accept
             await self._state.context.log.append(completed)
             return
         await self._ask("completion_result", completed.result, completed)
 
     async def opened(self) -> None:
-        """A task of before was opened. On a full disk it says nothing."""
+        """An earlier task was opened. On a full disk no question is recorded."""
         meta = self._state.metadata
         if not self._state.attended or not (meta.title or meta.requests):
             return
@@ -161,13 +161,13 @@ class Wake:
             self._watch = asyncio.create_task(self._until_news(left), name=f"watch of {self._state.context.task}")
 
     def stop(self) -> None:
-        """It works again."""
+        """The task works again."""
         if self._watch is not None:
             self._watch.cancel()
         self._watch = None
 
     async def aclose(self) -> None:
-        """Watch nothing any more. May be called twice."""
+        """Stop watching. May be called twice."""
         watch = self._watch
         self.stop()
         if watch is not None:
@@ -198,7 +198,7 @@ class Wake:
             listener()
 
     async def _news(self, execution: Execution) -> str:
-        """Wait until there is something to tell of a command: what."""
+        """Wait until a command has news, and return them."""
         command = f"`{short(execution.command)}`"
         while execution.running:
             try:

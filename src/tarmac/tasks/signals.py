@@ -4,7 +4,7 @@ log ─event, durable→ Audience → listener(seq, event)
 loop ─signal→        Audience → listener(None, signal)
 
 Listeners get everything in the order it happened. A signal that comes while events are on their way to the disk waits
-for them: nobody sees a call's output before the call. When the disk is full it does not wait for ever.
+for them: nobody sees a call's output before the call. When the disk is full, it does not wait forever.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from tarmac.tasks.log import TaskLog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """Something to show now. Who comes late misses it and reads the log."""
+    """Something to show now. A listener that comes late misses it, and reads the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +80,13 @@ Listener = Callable[[int | None, TaskEvent | Signal], None]
 
 
 class TaskListeners:
-    """Those of one task."""
+    """The listeners of one task."""
 
     def __init__(self) -> None:
         self._listeners: list[Listener] = []
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Call `listener` with all that happens from now on; what it returns takes it off."""
+        """Call `listener` with all that happens from now on. Calling the result removes it."""
         self._listeners.append(listener)
 
         def leave() -> None:

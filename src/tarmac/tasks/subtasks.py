@@ -81,7 +81,7 @@ OpenChild = Callable[[TaskState, SubtaskStarted, Limits], AbstractAsyncContextMa
 
 
 def share(limits: Limits, used: Used, parts: int) -> Limits:
-    """PURE: the limits of a child: its part of what is left of the parent's."""
+    """PURE: a child's limits: its share of what the parent has left."""
 
     def left(most: float | None, spent: float) -> float | None:
         return None if most is None else max(0.0, most - spent) / max(1, parts)
@@ -97,7 +97,7 @@ def share(limits: Limits, used: Used, parts: int) -> Limits:
 
 
 class Subtasks:
-    """Those of one task."""
+    """The subtasks of one task."""
 
     def __init__(
         self, state: TaskState, questions: Questions, past: Iterable[TaskEvent], open_child: OpenChild
@@ -115,18 +115,18 @@ class Subtasks:
 
     @property
     def unfinished(self) -> set[CallId]:
-        """Calls whose child was started and has not come back."""
+        """Calls whose child was started and has not finished."""
         return set(self._left)
 
     def expect(self, count: int) -> None:
-        """So many calls of one answer follow, and may run at once."""
+        """Expect this many calls of one answer, which may run at once."""
         self._at_once = count
 
     # Questions of children
 
     @property
     def questions(self) -> tuple[QuestionAsked, ...]:
-        """Those of all children, in the parent's name."""
+        """The questions of all children, in the parent's name."""
         return tuple(
             _named(child, each) if each in child.own_questions else each
             for child in self._open.values()
@@ -145,7 +145,7 @@ class Subtasks:
         return any([await child.to_background(by) for child in list(self._open.values())])
 
     async def pause(self) -> None:
-        """Let the children stand still before their next steps, also those that are still to start."""
+        """Pause the children before their next steps, also those that are still to start."""
         self._paused = True
         for child in list(self._open.values()):
             await child.pause("its parent is paused")
@@ -185,7 +185,7 @@ class Subtasks:
     # One call
 
     async def run(self, call: CallId, mode: str, message: str) -> str:
-        """Have it done by a child; its result. ToolFailed and ToolDenied say why there is none."""
+        """Let a child do it, and return its result. ToolFailed and ToolDenied say why there is none."""
         siblings = self._at_once
         started = self._left.get(call)
         if started is None:
@@ -334,7 +334,7 @@ def _named(child: OpenSubtask, asked: QuestionAsked) -> QuestionAsked:
 
 
 def unfinished(past: Iterable[TaskEvent]) -> dict[CallId, SubtaskStarted]:
-    """PURE: the children that had not come back when the log ended, by their calls."""
+    """PURE: the children that had not finished when the log ended, by their calls."""
     found: dict[CallId, SubtaskStarted] = {}
     for event in past:
         match event:
@@ -358,7 +358,7 @@ class Worktree:
 
 @dataclass(frozen=True, slots=True)
 class _MergedFile:
-    """A file as it is to be written; None: it is to be removed."""
+    """A file and its new content; None: remove it."""
 
     place: Path
     data: bytes | None
@@ -367,7 +367,7 @@ class _MergedFile:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """What comes back from a worktree."""
+    """What a worktree's changes do to the workspace."""
 
     merged: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()  # each with the child's change
@@ -495,7 +495,7 @@ async def remove_worktree(workspace: Path, theirs: Path) -> None:
 
 
 async def _merge_file(top: Path, path: str, *, old: str, new: str, mode: str) -> list[_MergedFile] | None:
-    """What is to be written for a change; None: it can't be made here."""
+    """The files to write for a change; None: it can't be made here."""
     place = top / path
     if not place.parent.resolve().is_relative_to(top.resolve()):
         return None
@@ -519,7 +519,7 @@ async def _blob(top: Path, name: str) -> bytes | None:
 
 
 async def _merge_lines(ours: bytes, before: bytes, after: bytes) -> bytes | None:
-    """Both changes, line by line; None when they are to the same lines."""
+    """Merge both changes by lines; None when both changed the same lines."""
     with tempfile.TemporaryDirectory(prefix="tarmac-merge-") as folder:
         for name, data in (("ours", ours), ("before", before), ("after", after)):
             (Path(folder) / name).write_bytes(data)

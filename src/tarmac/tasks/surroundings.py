@@ -44,7 +44,7 @@ _Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Files:
-    """What is to be told of files."""
+    """What the model is told about files."""
 
     changed: list[str]
     editor: Editor
@@ -54,7 +54,7 @@ class _Files:
 
 
 class Surroundings:
-    """Looks around for one task, and remembers what it has told."""
+    """Looks around for one task, and remembers what the model was told."""
 
     def __init__(self, state: TaskState) -> None:
         self._state = state
@@ -75,7 +75,7 @@ class Surroundings:
         self._worker = WorkerThread(f"eyes of {state.context.task}")
 
     def close(self) -> None:
-        """For now there is nothing more to look at."""
+        """Stop looking for now."""
         self._worker.close()
 
     def forget(self) -> None:
@@ -123,7 +123,7 @@ class Surroundings:
         return environment_details(facts, None if spoken else self._facts)
 
     def told(self) -> None:
-        """What was looked at last is on its way to the model."""
+        """The last look is on its way to the model."""
         self._facts, self._forgotten = self._looked or self._facts, False
         self._told, self._news, self._came, self._went = True, {}, (), ()
 
@@ -142,14 +142,14 @@ class Surroundings:
         return self._merged(found)
 
     def _merged(self, found: Iterable[TerminalFacts]) -> tuple[TerminalFacts, ...]:
-        """These, with what is still to be told of each."""
+        """These, with what was not reported yet about each."""
         facts = {each.id: _joined(self._news.pop(each.id, None), each) for each in found}
         facts |= self._news  # of terminals that are gone by now
         self._news = {name: each for name, each in facts.items() if each.output or each.ending}
         return tuple(facts.values())
 
     def _glance(self) -> _Files | None:
-        """What there is to tell of files, where no file need be read for it; None: that may take a while."""
+        """What is new about files, if no file must be read for it; None: that may take a while."""
         seen, editor = self._state.seen, self._state.editor
         if self._state.context.place:
             return None
@@ -183,7 +183,7 @@ class Surroundings:
             return self._found(seen, changed=changed, editor=self._without_hidden(editor), listing=names)
 
     def _note(self, changes: Changes) -> None:
-        """Tell these, with what is still to be told."""
+        """Report these, with what was not reported yet."""
         if not changes.came and not changes.went:
             return
         came, went = self._came, self._went
@@ -237,7 +237,7 @@ class Surroundings:
         return changed
 
     def _without_hidden(self, editor: Editor) -> Editor:
-        """What a person looks at is not all for the model to see."""
+        """Leave out hidden files: a person may look at what the model may not see."""
         if editor == Editor():
             return editor
 

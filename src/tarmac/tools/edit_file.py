@@ -472,7 +472,9 @@ class GenerateImage(Tool):
         place = original.place
         suffix = place.path.suffix.lower().replace(".jpeg", ".jpg")
         if suffix not in SUFFIXES.values():  # before it is paid for
-            raise ToolFailed(f"'{place.name}' is no name of a picture: it ends in {', '.join(SUFFIXES.values())}.")
+            raise ToolFailed(
+                f"'{place.name}' is not the name of a picture. It must end in {', '.join(SUFFIXES.values())}."
+            )
 
         async def act(_: Go) -> Done:
             try:

@@ -6,8 +6,8 @@ type     a POST is JSON; browsers send other types across origins without a pref
 peer     no process of an agent or of another user of this machine, under /api/
 proof    address#t=TOKEN → Access.redeem(token) → proof, kept by the browser → Access.knows(proof)
 
-Tokens live in memory. Of a proof only the SHA-256 is kept, also on disk (run_file.py). So pages go on after the server
-was killed, and a proof can't be read from the disk.
+Tokens live in memory. Of a proof only the SHA-256 is kept, also on disk (run_file.py). So pages continue after the
+server was killed, and a proof can't be read from the disk.
 """
 
 import asyncio

@@ -19,7 +19,7 @@ def objects_of(value: Json) -> list[Object]:
 
 
 def present(value: Object) -> Object:
-    """What it really says: what is null or empty is no word on anything."""
+    """The fields that say something: null and empty ones are left out."""
     return {name: each for name, each in value.items() if each}
 
 
