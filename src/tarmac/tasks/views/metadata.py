@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from tarmac.events import TaskId
-from tarmac.models.messages import NO_USAGE, Usage
+from tarmac.models.messages import NO_USAGE, ToolUse, Usage
 from tarmac.tasks.events import (
     QUIET,
     AgentHosted,
@@ -119,15 +119,18 @@ class Metadata:
         """The next fact of the log."""
         self.seq += 1
         match event:
-            case ModelSaid(usage=usage, cost=cost, estimated=estimated):
+            case ModelSaid(parts=parts, usage=usage, cost=cost, estimated=estimated):
                 self.at, self.context = event.at, usage.context
                 self.requests += 1
                 self._spend(usage, cost, estimated=estimated)
-            case RequestFailed(usage=usage, cost=cost, estimated=estimated):
+                self._at_rest(not any(isinstance(part, ToolUse) for part in parts))
+            case RequestFailed(usage=usage, cost=cost, estimated=estimated, retry_in=retry_in):
                 self.failed += 1
                 self._spend(usage, cost, estimated=estimated)
+                self._at_rest(retry_in is None)
             case ToolFinished(name=name, outcome=outcome):
                 self.at = event.at
+                self._at_rest(outcome == "interrupted")
                 count = self.tools.setdefault(name, ToolCount())
                 count.calls += 1
                 count.failures += outcome == "failed"
@@ -137,12 +140,19 @@ class Metadata:
                 self.status = "initialised" if self.status == "created" else self.status
             case RequestStarted(model=model, context_window=window):
                 self.model, self.context_window = model, window or self.context_window
+                if self.status == "waiting" and not self.questions:
+                    self.status = "running"
             case FileSeen(path=path, digest=digest):
                 self.files[str(path)] = digest
             case TodosUpdated(todos=todos):
                 self.todos = todos
             case _:
                 self._live(event)
+
+    def _at_rest(self, rests: bool) -> None:
+        """It may be the person's turn now. If it is not, the next request follows at once. (Not of a hosted agent.)"""
+        if rests and self.status == "running" and not self.agent:
+            self.status = "waiting"
 
     def _live(self, event: TaskEvent) -> None:
         match event:
@@ -166,8 +176,10 @@ class Metadata:
                 self.workspace, self.place, self.mode = event.workspace, event.place, event.mode
                 self.created = self.at = event.at
             case TaskStarted() | TaskUnpaused():
-                self.paused = False
-                self.status, self.outcome, self.questions = "running", None, ()  # those of before are asked anew
+                if isinstance(event, TaskStarted):
+                    self.questions = ()  # those of before are asked anew
+                self.status = "waiting" if self.questions else "running"
+                self.outcome, self.paused = None, False
             case TaskPaused():
                 self.status, self.paused = "paused", True
             case TaskCompleted():
