@@ -472,6 +472,7 @@ async def test_a_return_trap_stays_the_users_and_changes_no_code(tmp_path: Path)
         "PS1='$ '",
         "unset PS1",
         "PS1=",
+        "printf -v PS1 '%*s' ${#PS1} x",
         "PS0=; PS2=; PS4=",
         "PS1='$ '; PROMPT_COMMAND=; PS0=",
         "readonly PROMPT_COMMAND",

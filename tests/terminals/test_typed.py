@@ -209,3 +209,11 @@ async def test_a_shell_is_calm_from_its_first_prompt_on(terminal: PtyTerminal) -
     assert (await terminal.run("echo one")).output == "one\n"
     assert terminal.session._loaded == 0
     assert (await terminal.run("history")).output == ""
+
+
+async def test_another_prompt_of_the_same_length_is_noticed(terminal: PtyTerminal) -> None:
+    """T20, D10: of PS1 the hook compares the length. The shell is asked how that command ended, and then healed."""
+    await terminal.run("f() { printf -v PS1 '%*s' ${#PS1} x; return 3; }")
+    sly, after = await terminal.run("f"), await terminal.run("false")
+    assert (sly.exit_code, sly.evidence) == (3, "asked")
+    assert told(after) == ("", 1, "done", "mark")

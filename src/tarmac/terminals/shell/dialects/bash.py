@@ -18,9 +18,11 @@ LOAD = (
 # The same with an end mark of its own, not the prompt's, and braces that hide our last words from `set -x`.
 LOAD_OWN_END = LOAD.replace(b"; __tarmac_code", b"; { __tarmac_code").replace(b"]]\n", b"]]; } 2>/dev/null\n")
 NOTE = b"\n__tarmac_note"
+# A shell that must be asked is not calm: its hook looks at everything before the next prompt.
 ASK = (
     b" \\builtin printf '\\e]633;R;%%s;%%s;%%s;%%s;%%s\\a' \"$__tarmac_nonce\" %d"
-    b' "${__tarmac_inner:-${__tarmac_code:-$?}}" "${__tarmac_code@a}" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}" >/dev/tty\n'
+    b' "${__tarmac_inner:-${__tarmac_code:-$?}}" "${__tarmac_code@a}" "${PWD//[$\'\\a\\e\\n\\r;\\\\\']/?}" >/dev/tty;'
+    b" __tarmac_calm=-\n"
 )
 # Once in each shell, after its start-up files: see `Shell.start_up`. (`readonly` ones can't be had off it.)
 SCRUB = (

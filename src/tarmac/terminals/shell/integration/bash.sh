@@ -180,14 +180,16 @@ __tarmac_hush() {
 # $? and $_ (the last argument) as the last command left them.
 __tarmac_restore() { \builtin return "${__tarmac_status%% *}"; }
 
-# All that may come between a command's end and our prompt, or change what that prompt is, in one word.
-__tarmac_state='${SHELLOPTS-}${!-}${_+${_@a}}${PS0-}${PS1-}${PROMPT_COMMAND[*]-}'
+# All that may come between a command's end and our prompt, or change what that prompt is, in one word; where PS1 is set.
+# Of PS1 the length: to compare its text takes as long as all the rest. Should another text of that very length be without
+# our mark, the host asks.
+__tarmac_state='${SHELLOPTS-}${!-}${_+${_@a}}${PS0-}${#PS1}${PROMPT_COMMAND[*]-}'
 
 # The status: what the note inside says ("0 1 0" of a pipeline), or $1. The end mark is the prompt's own, which follows
 # at once, unless something is not as it was at the last calm prompt: hooks, bash's words about background jobs. After a
 # syntax error bash may show a stale prompt. bash copies a function whenever it is called: this one is short for that.
 \builtin eval '__tarmac_done() {
-  if [[ '"$__tarmac_state"' == "$__tarmac_calm" && -t 2 && $__tarmac_ended != "$__tarmac_n" &&
+  if [[ -v PS1 && '"$__tarmac_state"' == "$__tarmac_calm" && -t 2 && $__tarmac_ended != "$__tarmac_n" &&
     ( $1 == 0 || -n $__tarmac_inner ) ]] && ! \builtin read -t 0; then
     __tarmac_status=${__tarmac_inner:-$1} __tarmac_last=${__tarmac_arg-} __tarmac_from=$__tarmac_k __tarmac_ended=$__tarmac_n
   else
@@ -214,7 +216,7 @@ __tarmac_pc='__tarmac_look "$?" "$_"'
 __tarmac_pc_after='__tarmac_now=$? __tarmac_natural=$_; __tarmac_prompt'
 \builtin eval '__tarmac_look() {
   __tarmac_now=$1 __tarmac_natural=$2 __tarmac_at=$__tarmac_k
-  [[ '"$__tarmac_state"':${PWD-}:$__tarmac_ended == "$__tarmac_calm:$__tarmac_pwd:$__tarmac_n" && -t 2 ]] &&
+  [[ -v PS1 && '"$__tarmac_state"':${PWD-}:$__tarmac_ended == "$__tarmac_calm:$__tarmac_pwd:$__tarmac_n" && -t 2 ]] &&
     ! \builtin read -t 0 || __tarmac_prompt
 }'
 __tarmac_hook() {
