@@ -150,14 +150,15 @@ class Settings:
             raise BadRequest("a terminal has at most 65,535 rows and columns")
 
 
-def check_timeout(timeout: float | None, name: str = "timeout") -> None:
-    """Refuse a time that can't be waited for."""
+def check_timeout(timeout: float | None, name: str = "timeout") -> float | None:
+    """`timeout`, unless it is a time that can't be waited for."""
     if timeout is None:
-        return
+        return None
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):
         raise BadRequest(f"{name} is a number of seconds, not {timeout!r}", hint="None waits without a limit")
     if not timeout > 0:
         raise BadRequest(f"{name} must be more than 0 seconds, not {timeout!r}", hint="None waits without a limit")
+    return timeout
 
 
 def check_on_timeout(on_timeout: str) -> None:

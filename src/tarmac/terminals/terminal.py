@@ -247,10 +247,9 @@ class Terminal(ABC):
         without an answer ends the wait at once.
         """
         default = self.settings.run_timeout if answers is None else self.settings.interactive_timeout
-        limit = default if isinstance(timeout, Default) else timeout
-        idle = self.settings.idle_timeout if isinstance(idle_timeout, Default) else idle_timeout
-        check_timeout(limit)
-        check_timeout(idle, "idle_timeout")
+        limit = default if isinstance(timeout, Default) else check_timeout(timeout)
+        usual = self.settings.idle_timeout
+        idle = usual if isinstance(idle_timeout, Default) else check_timeout(idle_timeout, "idle_timeout")
         check_on_timeout(on_timeout)
         if answers is not None:
             prepared = answers_of(answers)

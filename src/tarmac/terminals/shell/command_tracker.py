@@ -9,7 +9,6 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tarmac.errors import TarmacError
@@ -42,27 +41,6 @@ KILLED = 137
 STOPS = {147, 148, 149, 150}  # 128 + SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU
 
 
-def ending_of(
-    execution: Execution,
-    session: Session,
-    *,
-    status: int,
-    pipestatus: tuple[int, ...],
-    evidence: Evidence,
-    cwd: Path,
-    baseline: set[processes.Process],
-) -> Ending:
-    """The ending of a command whose shell says `status`. `baseline` is what ran in the background before it."""
-    reason: Reason = execution.cause or "done"
-    code: int | None = status
-    if _has_stopped(session, execution, status, baseline):
-        reason = reason if execution.signalled else "stopped"
-        code = status if status in STOPS else None
-    elif reason in ("interrupted", "killed") and status < 128 and not execution.handled_signal:
-        reason = "done"  # it ended by itself before the signal reached it
-    return Ending(reason=reason, evidence=evidence, cwd=cwd, exit_code=code, pipestatus=pipestatus)
-
-
 def was_killed_for_memory(execution: Execution, ending: Ending, before: bytes, now: Callable[[], bytes]) -> bool:
     """Whether the kernel killed it for lack of memory: it got a SIGKILL, not ours, and its cgroup counts one more."""
     if execution.cause is not None or KILLED not in (ending.exit_code, *ending.pipestatus):
@@ -73,7 +51,8 @@ def was_killed_for_memory(execution: Execution, ending: Ending, before: bytes, n
 def _has_stopped(session: Session, execution: Execution, status: int, baseline: set[processes.Process]) -> bool:
     """Whether the command ended because what it started was stopped, according to its status or the kernel.
 
-    A stopped child of a command with `&` in it may be a background job, which says nothing about the command.
+    `baseline` is what ran in the background before it. A stopped child of a command with `&` in it may be a background
+    job, which says nothing about the command.
     """
     if status in STOPS:
         return any(processes.state(each.pid) == "T" for each in processes.descendants(session.pid))
@@ -372,18 +351,17 @@ class CommandTracker:
     def _ending(
         self, execution: Execution, session: Session, evidence: Evidence, status: int, pipestatus: tuple[int, ...]
     ) -> Ending:
-        ending = ending_of(
-            execution,
-            session,
-            status=status,
-            pipestatus=pipestatus,
-            evidence=evidence,
-            cwd=self._terminal.cwd,
-            baseline=self._terminal.baseline,
-        )
-        if ending.reason == "stopped" or (execution.cause and session.has_children()):
+        """The ending of a command whose shell says `status`."""
+        reason: Reason = execution.cause or "done"
+        code: int | None = status
+        if _has_stopped(session, execution, status, self._terminal.baseline):
+            reason = reason if execution.signalled else "stopped"
+            code = status if status in STOPS else None
+        elif reason in ("interrupted", "killed") and status < 128 and not execution.handled_signal:
+            reason = "done"  # it ended by itself before the signal reached it
+        if reason == "stopped" or (execution.cause and session.has_children()):
             session.has_had_jobs = True
-        return ending
+        return Ending(reason, evidence, self._terminal.cwd, code, pipestatus)
 
     def end(
         self, execution: Execution, reason: Reason, evidence: Evidence, code: int | None, notes: tuple[str, ...] = ()
