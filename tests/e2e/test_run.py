@@ -267,7 +267,7 @@ def test_resume_without_an_id_takes_the_newest_here_that_is_not_done(project: Pa
     outcome = tarmac("resume", "--script", play, "--cwd", str(project))
     assert (outcome.code, "✓ Done" in outcome.out) == (0, True), outcome.err
     completed = tarmac("resume", "--script", play, "--cwd", str(project))
-    assert (completed.code, "say what more" in completed.err) == (2, True)
+    assert (completed.code, "say what to do next" in completed.err) == (2, True)
     nothing = tarmac("resume", "--cwd", str(tmp_path))
     assert (nothing.code, "tarmac tasks" in nothing.err) == (2, True)
 

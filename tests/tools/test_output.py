@@ -162,6 +162,11 @@ MOCHA = "sum obj rejects thrown negative timeout throws never"
         ("mocha-dot", "mocha: 8 failed, 2 passed, 2 skipped", MOCHA),
         ("mocha-colours", "mocha: 8 failed, 2 passed, 2 skipped", MOCHA),
         ("mocha-tap", "TAP: 8 failed, 2 passed, 2 skipped", MOCHA),
+        (
+            "vitest-tap",
+            "TAP: 11 failed, 1 passed, 3 skipped",
+            "a.spec.js sum cart deep throws b y hooks async string b.spec.js",
+        ),
         ("prove", "prove: 6 failed, 5 passed", "sum a.t:4 deep b inner b.t"),
         ("prove-verbose", "prove: 6 failed, 5 passed", "sum a.t:4 deep b inner b.t"),
         ("perl-tap", "TAP: 5 failed, 2 passed, 2 skipped", "sum 3 deep b inner"),

@@ -47,8 +47,9 @@ _NODE_DEFINED = re.compile(r"test at (\S.*?):(\d+):\d+")
 _NODE_HEAD = re.compile(r"✖ (\S.*?)(?: \([\d.]+m?s\))?( # (?:TODO|SKIP).*)?", re.IGNORECASE)
 _TAP_PLAN = re.compile(r"1\.\.\d+(?: .*)?|TAP version 1[34]")
 _TAP_TEST = re.compile(r"( *)(not )?ok(?: (\d+))?(?: -)?(?: (\S.*?))??(?: +# *((?i:skip|todo))\b.*)?")
+_TAP_TIME = re.compile(r" # time=[\d.]+ms.*| \{\Z")  # of vitest
 _TAP_SUBTEST = re.compile(r"( *)# Subtest: (.*)")
-_TAP_STACK = re.compile(r"(?:^|[\s('])((?:node:|file://)?[^\s()':]+):(\d+):\d+")
+_TAP_STACK = re.compile(r"(?:^|[\s('\"])((?:node:|file://)?[^\s()'\":]+):(\d+):\d+")
 _TAP_LINE = re.compile(r"[ #]*(?:Failed test )?(?:at |\(?in test file )(\S+?),? line (\d+)\.?\)?")
 _TAP_SAID = re.compile(r"\s*(?:error|message): (.*)")
 _TAP_NOISE = re.compile(r"(?:#|Failed test|Looks like|at |\(in test file|1\.\.|---|\.\.\.|\w+: \||~).*|")
@@ -506,9 +507,11 @@ def tap_run(text: str) -> TestRun | None:
             inside += [""] * (depth - len(inside))
             kind = match[5].lower() if match[5] else "failed" if match[2] else "passed"
             counts[kind] += 1
+            title = _TAP_TIME.sub("", match[4] or f"test {match[3] or counts.total()}").replace("\\#", "#")
             if kind == "failed":
-                title = (match[4] or f"test {match[3] or counts.total()}").replace("\\#", "#")
                 open_ = (" > ".join([*filter(None, inside[:depth]), title]), depth)
+            if line.endswith(" {"):  # those in it follow
+                inside = [*inside[:depth], title]
         elif match := _TAP_SUBTEST.fullmatch(line):
             depth = len(match[1]) // 4
             inside = [*inside[:depth], *[""] * (depth - len(inside)), match[2].replace("\\#", "#")]
