@@ -1,8 +1,10 @@
 """One interface wherever the terminals are: in this process, behind a socket, or carried to another place."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.fleet.conftest import their_python
 
 from tarmac.errors import BadRequest, DirectoryUnavailable
 from tarmac.fleet import CommandTransport, Transport, open_terminals
@@ -54,6 +56,30 @@ async def test_what_a_hung_prompt_hook_does_is_told_there_too(place: str | Trans
     assert (kept_out.reason, kept_out.exit_code, kept_out.output) == ("not run", None, "")
     assert any("busy with `sleep`" in each for each in kept_out.notes)
     assert (after.reason, after.output) == ("done", "taken\n")
+
+
+ONE_SOCKET = """
+import os, socket, subprocess, sys, threading
+ours, theirs = socket.socketpair()
+there = subprocess.Popen(sys.argv[1:], stdin=theirs, stdout=theirs)
+theirs.close()
+def send():
+    while data := os.read(0, 65536):
+        ours.sendall(data)
+    ours.shutdown(socket.SHUT_WR)
+threading.Thread(target=send, daemon=True).start()
+while data := ours.recv(65536):
+    os.write(1, data)
+"""
+
+
+@pytest.mark.shell
+async def test_standard_input_and_output_there_may_be_one_socket(elsewhere: CommandTransport, tmp_path: Path) -> None:
+    """F2: as inetd gives them, and some sshd."""
+    place = replace(elsewhere, argv=(*elsewhere.argv[:-4], their_python(), "-c", ONE_SOCKET))
+    async with open_terminals(place) as terminals, terminals.lease(cwd=tmp_path) as terminal:
+        result = await terminal.run("seq 20000 | tail -n 1; (exit 3)")
+    assert (result.output, result.exit_code) == ("20000\n", 3)
 
 
 async def test_questions_are_answered_there(place: str | Transport, tmp_path: Path) -> None:

@@ -41,7 +41,8 @@ class ByteStream(Protocol):
 class SocketStream(asyncio.Protocol, ByteStream):
     """Over a socket. What comes is taken at once: to wake a task for it costs as much as to read it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, ended: Callable[[], None] | None = None) -> None:
+        self._closed = ended
         self._transport: asyncio.Transport | None = None
         self._unread = bytearray()
         self._take: Callable[[bytes], bool] | None = None
@@ -70,6 +71,8 @@ class SocketStream(asyncio.Protocol, ByteStream):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._end()
+        if self._closed is not None:
+            self._closed()
 
     def pause_writing(self) -> None:
         self._paused = True
@@ -194,16 +197,25 @@ class AsyncioStream(ByteStream):
             ended()
 
 
-async def stream_of_socket(sock: socket.socket, *, first: bytes = b"") -> SocketStream:
+async def stream_of_socket(
+    sock: socket.socket, *, first: bytes = b"", ended: Callable[[], None] | None = None
+) -> SocketStream:
     """Over a connected socket. `first` was read from it already."""
-    _, stream = await asyncio.get_running_loop().create_unix_connection(SocketStream, sock=sock)
+    _, stream = await asyncio.get_running_loop().create_connection(lambda: SocketStream(ended=ended), sock=sock)
     if first:
         stream.data_received(first)
     return stream
 
 
-async def stream_of_pipes(reads: int, writes: int, *, ended: Callable[[], None] | None = None) -> AsyncioStream:
-    """Over two descriptors, which may be pipes or sockets. Both are closed with it."""
+async def stream_of_pipes(reads: int, writes: int, *, ended: Callable[[], None] | None = None) -> ByteStream:
+    """Over two descriptors, which may be pipes or sockets, or both the same socket. Both are closed with it."""
+    if os.path.sameopenfile(
+        reads, writes
+    ):  # asyncio takes a socket that it only writes to for closed once it is readable
+        os.close(writes)
+        sock = socket.socket(fileno=reads)
+        sock.setblocking(False)
+        return await stream_of_socket(sock, ended=ended)
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=MOST)
     source = os.fdopen(reads, "rb", buffering=0)
