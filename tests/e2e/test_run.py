@@ -290,7 +290,7 @@ def test_the_first_line_is_there_before_anything_heavy_is_imported(project: Path
     code = (
         "import sys\n"
         "from tarmac.cli import run\n"
-        "run._echo('x', 0, run.look_of(sys.stdout, {}))\n"
+        "run._echo(run.RunRequest.of({}, 'x', run.Where.of({})))\n"
         "heavy = ('anthropic', 'openai', 'msgspec', 'asyncio', 'tarmac.tasks', 'tarmac.policy')\n"
         "print([m for m in heavy if m in sys.modules])\n"
     )
