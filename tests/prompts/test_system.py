@@ -295,5 +295,5 @@ def test_where_nobody_is_there_the_prompt_asks_for_no_question() -> None:
 def test_no_mode_tells_a_model_to_ask_where_nobody_is_there(slug: str) -> None:
     """S7: what a mode says about the user holds only if they are there."""
     for sentence in re.split(r"(?<=[.:])\s", mode(slug).instructions):
-        if re.search(r"\bask (?:the user|them)\b|\blet (?:the user|them)\b", sentence):
-            assert re.search(r"if\s+(?:they are|the user is)\s+there", sentence, re.IGNORECASE), sentence
+        if re.search(r"\bask\b(?!ed)|\blet (?:the user|them)\b", sentence):
+            assert re.search(r"\bthe user is\s+there", sentence), sentence

@@ -216,7 +216,7 @@ def _servers(context: PromptContext) -> str:
 
 
 def _capabilities(context: PromptContext) -> str:
-    lines = ["`<environment_details>` comes from Tarmac. It is no request, and says what runs without a question."]
+    lines = ["`<environment_details>` comes from Tarmac. It is not a request. It says what runs without a question."]
     if not context.attended:
         lines.append(
             "Nobody is there to be asked. Where you would ask or are told to, decide yourself and say what you assumed."
