@@ -98,7 +98,7 @@ def status_lines(hub: Hub, found: list[ServerStatus] | None = None) -> Iterator[
         yield f"{each.name:<{width}}  {each.state:<11}  {one_line(each.shown)[:100]}"
         if each.tools:
             names = ", ".join(each.tools)
-            yield f"{'':<{width}}  {len(each.tools)} tools: {one_line(names)[:200]}"
+            yield f"{'':<{width}}  {len(each.tools)} tool{'s' * (len(each.tools) > 1)}: {one_line(names)[:200]}"
         if each.error:
             yield f"{'':<{width}}  {one_line(each.error)[:500]}"
         yield f"{'':<{width}}  from {each.origin}"
