@@ -327,7 +327,7 @@ async def test_pause_go_on_close_and_delete_from_a_joined_client(tmp_path: Path)
             await joined.shut()
             await one.until(lambda: not one.tasks[task]["open"])
             ended = await joined.run_until_idle()
-            assert ended.why == "failed" and f"`tarmac resume {task}` goes on" in ended.text
+            assert ended.why == "failed" and f"`tarmac resume {task}` continues it" in ended.text
         await one.do("resume", task=task)
         async with join(state, task, client="cli") as joined:
             await joined.delete()
