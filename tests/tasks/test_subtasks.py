@@ -454,6 +454,20 @@ async def test_a_stopped_subtask_is_told_as_that_and_the_task_goes_on(tmp_path: 
         assert (await task.run_until_idle()).why == "completed"
 
 
+async def test_the_question_of_a_stopped_subtask_is_withdrawn(tmp_path: Path) -> None:
+    """S5, S18: front ends that show it hear that nobody waits for the answer."""
+    asks = turn(call("ask_followup_question", question="Which?", follow_up=["Red."]), task="part one")
+    async with a_task(tmp_path / "work", turn(child("part one")), asks, attended=True, auto="all") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        asked = await seen.question()
+        task.cancel()
+        assert (await run).why == "interrupted"
+        answers = [each for each in seen.all if isinstance(each, e.QuestionAnswered)]
+        assert [(each.question, each.answer) for each in answers] == [(asked.question, AnswerKind.SKIP)]
+        assert task.questions == ()
+
+
 async def test_a_stopped_subtask_leaves_no_worktree(repository: Path) -> None:
     """S15: what it had not brought back is gone with it."""
     turns = [

@@ -41,7 +41,7 @@ from tarmac.tasks.events import (
 )
 from tarmac.tasks.git_process import environment
 from tarmac.tasks.limits import Limits, Used
-from tarmac.tasks.questions import Questions
+from tarmac.tasks.questions import STOPPED, Questions
 from tarmac.tasks.signals import Listener, ProgressMade, Signal
 from tarmac.tasks.state import TaskState
 from tarmac.tasks.views.metadata import Metadata
@@ -284,8 +284,13 @@ class Subtasks:
             finally:
                 leave()
                 self._open.pop(child.id, None)
-                for stack in waiting.values():
+                for question, stack in waiting.items():
                     stack.close()
+                    if question != PAUSED:  # front ends still show it
+                        gone = QuestionAnswered(
+                            at=now(), question=QuestionId(question), answer=STOPPED.kind, by=STOPPED.by
+                        )
+                        self._state.audience.relay(gone)
 
     async def _merged(self, started: SubtaskStarted) -> str:
         assert started.workspace is not None
