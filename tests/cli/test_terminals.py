@@ -35,11 +35,13 @@ def end_daemon(folder: Path) -> None:
         wait_gone(pid)
 
 
-def leave(cwd: Path, *commands: str, start: str = "") -> str:
+def leave(cwd: Path, *commands: str, start: str = "", name: str = "") -> str:
     """Open a terminal, run commands in it, start one more, and leave it; its id."""
 
     async def work() -> str:
-        async with open_terminal(cwd=cwd, shell="bash", settings=Settings(start_up_files=False), outlive=True) as left:
+        async with open_terminal(
+            cwd=cwd, shell="bash", settings=Settings(start_up_files=False), outlive=True, name=name
+        ) as left:
             for command in commands:
                 await left.run(command, timeout=60)
             if start:
@@ -92,6 +94,15 @@ def test_one_that_cannot_be_ended_keeps_no_other_from_its_end(tmp_path: Path) ->
     assert (outcome.code, outcome.out) == (125, f"{id} was ended.\n")
     assert outcome.err == "tarmac: Terminal t-nobody not found\n  hint: `tarmac terminals list` shows those there are\n"
     assert listed() == []
+
+
+def test_one_is_found_by_its_name_too(tmp_path: Path) -> None:
+    """F1: a name that two have ends neither, and their ids are told."""
+    ids = [leave(tmp_path, name=name) for name in ("build", "server", "server")]
+    outcome = tarmac("terminals", "end", "build", "server")
+    assert (outcome.code, outcome.out) == (125, f"{ids[0]} was ended.\n")
+    assert outcome.err == f"tarmac: 2 terminals are named `server`\n  hint: take an id: {ids[1]}, {ids[2]}\n"
+    assert listed() == ids[1:]
 
 
 def test_an_end_is_told_to_programs(tmp_path: Path) -> None:
@@ -152,10 +163,14 @@ def test_one_that_was_lost_with_the_daemon_is_listed_and_forgotten(daemon: Path,
         (["ned", "t-1"], "`ned` is not a command of `tarmac terminals`", "did you mean `end`?"),
         (["t-1"], "`t-1` is not a command of `tarmac terminals`", "`tarmac terminals` takes list, attach ID or end ID"),
         (["list", "t-1"], "`terminals list` takes no `t-1`", "`tarmac terminals list` lists all"),
-        (["end"], "`terminals end` takes the ids of terminals", "`tarmac terminals` lists them"),
+        (["end"], "`terminals end` takes the ids or the names of terminals", "`tarmac terminals` lists them"),
         (["attach", "t-1", "--json"], "`terminals attach` takes no --json", "`tarmac terminals list --json`"),
-        (["attach"], "`terminals attach` takes the id of one terminal", "`tarmac terminals` lists them"),
-        (["attach", "a", "b"], "`terminals attach` takes the id of one terminal", "`tarmac terminals` lists them"),
+        (["attach"], "`terminals attach` takes the id or the name of one terminal", "`tarmac terminals` lists them"),
+        (
+            ["attach", "a", "b"],
+            "`terminals attach` takes the id or the name of one terminal",
+            "`tarmac terminals` lists them",
+        ),
     ],
 )
 def test_wrong_usage_is_told_with_the_next_step(arguments: list[str], what: str, hint: str) -> None:

@@ -330,7 +330,8 @@ tarmac terminals [list] [--json]
         options=[Option("json", "print JSON")],
         more="""\
 Terminals outlive the program with the setting terminals.outlive, if an agent asks for it,
-or from Python. Ctrl-] detaches from a terminal and leaves it running.
+or from Python. Ctrl-] detaches from a terminal and leaves it running. For ID, a name that
+only one terminal has does as well.
 
 exit status: 0; 1 your own terminal was closed; 2 bad arguments; 125 there is no such
 terminal, or another program has it""",

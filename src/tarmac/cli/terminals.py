@@ -44,12 +44,12 @@ def main(arguments: list[str]) -> int:
             return asyncio.run(_list(json_wanted="json" in options))
         case "list", [word, *_]:
             raise BadRequest(f"`terminals list` takes no `{word}`", hint="`tarmac terminals list` lists all")
-        case "attach", [id]:
-            return asyncio.run(_attach(id))
+        case "attach", [word]:
+            return asyncio.run(_attach(word))
         case "attach", _:
-            raise BadRequest("`terminals attach` takes the id of one terminal", hint=WHICH)
+            raise BadRequest("`terminals attach` takes the id or the name of one terminal", hint=WHICH)
         case "end", []:
-            raise BadRequest("`terminals end` takes the ids of terminals", hint=WHICH)
+            raise BadRequest("`terminals end` takes the ids or the names of terminals", hint=WHICH)
     return asyncio.run(_end(rest, json_wanted="json" in options))
 
 
@@ -88,10 +88,23 @@ def _span(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-async def _attach(id: str) -> int:
+async def _id_of(word: str) -> str:
+    """The id of the terminal with that id or that name."""
+    found = await list_terminals()
+    if any(each.id == word for each in found):
+        return word
+    match [each.id for each in found if each.name == word]:
+        case [id]:
+            return id
+        case [_, _, *_] as several:
+            raise BadRequest(f"{len(several)} terminals are named `{word}`", hint=f"take an id: {', '.join(several)}")
+    return word  # who looks for it says that there is none
 
+
+async def _attach(word: str) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise BadRequest("`terminals attach` needs a terminal", hint="`tarmac terminals --json` shows its state")
+    id = await _id_of(word)
     terminal = await attach_terminal(id)
     ended = asyncio.Event()
 
@@ -122,11 +135,12 @@ async def _attach(id: str) -> int:
     return 0
 
 
-async def _end(ids: list[str], *, json_wanted: bool) -> int:
+async def _end(words: list[str], *, json_wanted: bool) -> int:
     """One that can't be ended is told, and the others are ended."""
     code = 0
-    for id in dict.fromkeys(ids):
+    for word in dict.fromkeys(words):
         try:
+            id = await _id_of(word)
             await end_terminal(id)
         except TarmacError as error:
             code = complain(error.what, hint=error.hint, code=FAILED)
