@@ -69,7 +69,7 @@ async def test_a_server_on_this_machine_is_found_chosen_and_asked_what_the_perso
         tmux.until("`7` is not on the list")
         tmux.type("2")
         tmux.keys("Enter")
-        tmux.until("Wrote ", "Good morning.", READY)
+        tmux.until("Wrote", "Good morning.", READY)
         tmux.leave()
 
     def second(tmux: Tmux) -> None:
@@ -104,7 +104,7 @@ async def test_a_key_is_typed_unseen_checked_and_kept_for_the_user_alone(tmp_pat
         tmux.type(f"{KEY}\n")
         tmux.until("Which model?")
         tmux.type("phi\n")
-        tmux.until("Wrote ", READY)
+        tmux.until("Wrote", READY)
         tmux.type("hello")
         tmux.keys("Enter")
         tmux.until("Good morning.")
@@ -126,7 +126,7 @@ async def test_a_key_in_the_environment_is_offered_first(tmp_path: Path, own_sta
     def play(tmux: Tmux) -> None:
         assert "1  deepseek/" in tmux.until("DEEPSEEK_API_KEY is set", CHOOSE)
         tmux.keys("Enter")
-        tmux.until("Wrote ", READY)
+        tmux.until("Wrote", READY)
         assert tmux.leave() == 0
 
     async with serving() as server:

@@ -489,7 +489,7 @@ def test_one_key_sends_a_command_to_the_background_and_the_task_goes_on(project:
     with session(project, turn("", command("sleep 1000; touch made")), turn("Meanwhile, something else.")) as tmux:
         tmux.question("Run this command?")
         tmux.type("y")
-        tmux.until("1 running")
+        tmux.until("1 running", "Ctrl-B: to the background")
         tmux.keys("C-b")
         tmux.until("Meanwhile, something else.", "continues in the background")
 
