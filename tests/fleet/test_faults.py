@@ -142,7 +142,9 @@ async def test_something_else_answers(script: str, trouble: Trouble) -> None:
             "no `sh`",
         ),
         ("docker", "echo 'Error response from daemon: No such container: web' >&2; exit 1", Trouble.NOT_FOUND, "", ""),
-        ("docker", "echo 'container 4f2 is not running' >&2; exit 1", Trouble.UNREACHABLE, "4f2", "is it running"),
+        ("docker", "echo 'container 4f2 is not running' >&2; exit 1", Trouble.UNREACHABLE, "4f2", "`docker ps`"),
+        ("podman", "echo 'cannot connect to Podman' >&2; exit 125", Trouble.UNREACHABLE, "Podman", "`podman ps`"),
+        ("kubectl", "echo 'The server was refused' >&2; exit 1", Trouble.UNREACHABLE, "refused", "kubectl get pods"),
     ],
 )
 async def test_a_failure_is_named_by_who_failed(
@@ -152,6 +154,7 @@ async def test_a_failure_is_named_by_who_failed(
     found = await trouble_with(replace(prints(script), name=f"{client}://box"))
     assert found.trouble is trouble
     assert what in found.what and hint in found.hint
+    assert client == "ssh" or "port" not in found.hint  # a container has none that we connect to
 
 
 async def test_a_start_up_file_that_reads_our_input(elsewhere: CommandTransport) -> None:

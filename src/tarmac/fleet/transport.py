@@ -339,6 +339,11 @@ _HINTS = {
     Trouble.SILENT: "is it running, and is the network up?",
     Trouble.OTHER: "try `{client}` by hand",
 }
+_IS_IT_RUNNING = {  # a container or pod has no port of its own that we connect to
+    "docker": "is the container running? `docker ps` lists those that are",
+    "podman": "is the container running? `podman ps` lists those that are",
+    "kubectl": "is the pod running, and the cluster up? `kubectl get pods` tells",
+}
 _SSH_FAILED = 255  # any other status is that of the shell there
 
 
@@ -358,7 +363,10 @@ def explain(name: str, code: int | None, complaint: bytes, printed: bytes) -> Pl
     found = (kind for line in said for kind, signs in _SIGNS if any(sign in line for sign in signs))
     trouble = Trouble.OTHER if ended_there else next(found, Trouble.OTHER)
     words = words or f"its client ended with status {code}"
-    return PlaceUnavailable(f"{name}: {words}", trouble=trouble, hint=_HINTS[trouble].format(client=client))
+    hint = _HINTS[trouble].format(client=client)
+    if trouble is Trouble.UNREACHABLE:
+        hint = _IS_IT_RUNNING.get(client, hint)
+    return PlaceUnavailable(f"{name}: {words}", trouble=trouble, hint=hint)
 
 
 def _last_line(data: bytes) -> str:
