@@ -165,7 +165,9 @@ async def test_an_export_as_markdown_is_a_page_nothing_can_break_out_of(store: T
     assert "\x1b" not in page
 
 
-async def test_an_export_goes_to_a_file_and_over_no_other(store: TaskStore, tmp_path: Path) -> None:
+async def test_an_export_goes_to_a_file_and_over_no_other(
+    store: TaskStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     task = await keep(store, a_run())
     file = tmp_path / "task.json"
     assert tarmac("tasks", "export", task, "--format", "json", "--to", str(file)).code == 0
@@ -177,6 +179,10 @@ async def test_an_export_goes_to_a_file_and_over_no_other(store: TaskStore, tmp_
     assert (again.code, "--force" in again.err) == (2, True)
     assert tarmac("tasks", "export", task, "--to", str(file), "--force").code == 0
     assert file.read_text().startswith("# make the tests pass")
+    monkeypatch.chdir(tmp_path)
+    assert tarmac("tasks", "export", task, "--to", "-").out == file.read_text()  # standard output
+    assert tarmac("tasks", "export", task, "--format", "roo", "--to", "-").code == 2
+    assert not (tmp_path / "-").exists()
     nowhere = tarmac("tasks", "export", task, "--to", str(tmp_path / "no" / "x"))
     assert (nowhere.code, "can't be written" in nowhere.err) == (125, True)
 

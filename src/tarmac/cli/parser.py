@@ -205,7 +205,11 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all]
             Option("limit", "at most this many [20]", "N"),
             Option("all", "every one"),
             Option("format", "markdown, json or roo [markdown]", "F", ("markdown", "json", "roo")),
-            Option("to", "for export: the file, or for roo the folder; for diff and restore: the point", "FILE"),
+            Option(
+                "to",
+                "for export: the file (-: standard output), or for roo the folder; for diff and restore: the point",
+                "FILE",
+            ),
             Option("force", "overwrite existing files, or files that somebody else has changed"),
             Option("files", "for restore: restore the files [default]"),
             Option("conversation", "for restore: rewind the conversation instead"),

@@ -135,7 +135,7 @@ def _give_settings(words: list[str], given: Given) -> int:
     """Roo-Code's other files: no task is needed for them."""
     from tarmac.cli.roo_settings import give_settings
 
-    if words or "to" not in given or given.get("format", ["roo"])[-1] != "roo":
+    if words or given.get("to", ["-"])[-1] == "-" or given.get("format", ["roo"])[-1] != "roo":
         raise BadRequest("--settings exports no task", hint="tarmac tasks export --settings --to DIR")
     for path in give_settings(Path(given["to"][-1]), force="force" in given):
         print(path)
@@ -447,7 +447,7 @@ async def _export(store: TaskStore, task: str, given: Given) -> int:
     from tarmac.cli.export import export
 
     folder = store.path(task)
-    to = Path(given["to"][-1]) if "to" in given else None
+    to = Path(given["to"][-1]) if given.get("to", ["-"])[-1] != "-" else None
     id, form = TaskId(folder.name), given.get("format", ["json" if "json" in given else "markdown"])[-1]
     if "json" in given and form != "json":
         raise BadRequest(f"--json and --format {form} exclude each other")
