@@ -267,6 +267,26 @@ async def test_a_paused_task_stands_still_and_goes_on(tmp_path: Path) -> None:
         assert (await run).why == "completed"
 
 
+async def test_a_pause_takes_effect_between_two_calls_of_one_answer(tmp_path: Path) -> None:
+    """S18: the call that runs ends, and the next one does not begin; nothing is left out when it goes on."""
+    work = tmp_path / "work"
+    first = call("write_to_file", path="a.txt", content="a\n")
+    second = call("write_to_file", path="b.txt", content="b\n")
+    async with a_task(work, turn(first, second), done(), auto="edit") as task:
+        seen = Seen(task)
+
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda each: isinstance(each, ToolStarted))
+        await task.pause()
+        await seen.until(lambda each: isinstance(each, ToolFinished))
+        await asyncio.wait([run], timeout=0.3)
+        assert ((work / "a.txt").exists(), (work / "b.txt").exists()) == (True, False)
+        assert task.metadata.status == "paused"
+        await task.unpause()
+        assert (await run).why == "completed"
+        assert (work / "b.txt").read_text() == "b\n"
+
+
 async def test_a_paused_task_can_be_stopped(tmp_path: Path) -> None:
     async with a_task(tmp_path / "work", done()) as task:
         await task.pause()

@@ -95,7 +95,7 @@ class Engine:
         self.condenser = Condenser(state)
         self._requests = Requests(state, questions, self.condenser)
         self._subtasks = subtasks
-        self.calls = Calls(state, questions, queue, subtasks, self.condenser)
+        self.calls = Calls(state, questions, queue, subtasks, self._may_go, self.condenser)
         self._surroundings = Surroundings(state)
         self._consent = Consent(state, questions)
         self._prompt = TaskPrompt(state, self._consent)
@@ -366,7 +366,6 @@ class Engine:
         return not state.model.info.native_tools or open_items or looks_like_a_call(text, state.context.toolbox.names)
 
     async def _make(self, uses: list[ToolUse], *, cut: bool) -> Ended | None:
-        await self._may_go()
         if self._tables and not self._tables.done():
             await asyncio.shield(self._tables)
         self._nudged = False

@@ -7,7 +7,7 @@ arguments, a denial or a failure. After a denial, the calls behind it are not ma
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -88,9 +88,11 @@ class Calls:
         questions: Questions,
         queue: Queue,
         subtasks: Subtasks | None,
+        may_go: Callable[[], Awaitable[None]],
         condenser: Condenser | None = None,
     ) -> None:
         self.state = state
+        self._may_go = may_go
         self._condenser = condenser
         self._subtasks = subtasks
         self._questions = questions
@@ -107,6 +109,7 @@ class Calls:
         native = self.state.model.info.native_tools
         made = MOST_CALLS if native else 1  # calls written as text: one in a message
         for group in self._groups(ordered[:made]):
+            await self._may_go()
             if self._subtasks:
                 self._subtasks.expect(len(group))
             if len(group) == 1:
