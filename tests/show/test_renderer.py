@@ -354,3 +354,12 @@ def test_what_a_hosted_agent_said_before_it_acts_stands_above_the_question() -> 
     told = plain(first + renderer.event(asked))
     assert told.index("I will edit it.") < told.index("? Allow this?") < told.index("Edit a.py")
     assert renderer.live(80) == []
+
+
+def test_condensing_is_under_way_from_its_beginning_to_its_end() -> None:
+    """S17: after `/compact` at rest the line stayed, with the time since the last request."""
+    renderer = TaskRenderer(SCREEN)
+    renderer.signal(s.ProgressMade(call=CallId(""), text="condensing the conversation"))
+    assert [plain(line) for line in renderer.live(60)] == ["• condensing the conversation"]
+    renderer.event(e.HistoryCondensed(at=1.0, first=1, last=2, summary="It read files."))
+    assert renderer.live(60) == []

@@ -130,7 +130,7 @@ class TaskRenderer:
                 return self._calls.output(call, data)
             case s.ProgressMade(call=call, text=text):
                 if not self._calls.progress(call, text):
-                    self._doing = one_line(text)
+                    self._doing, self._since = one_line(text), time.monotonic()
             case s.RetryCounted(seconds=left):
                 self._doing, self._since = f"again in {math.ceil(left)} s", time.monotonic()
         return ""
@@ -187,7 +187,7 @@ class TaskRenderer:
                 return self._answered(event)
             case e.RequestStarted(model=model):
                 self._doing, self._since = f"asking {one_line(model)}", time.monotonic()
-            case e.RequestFailed():
+            case e.RequestFailed() | e.HistoryCondensed():
                 self._doing = ""
             case e.TodosUpdated(todos=todos):
                 lines = (f"  {TODOS[todo.status]} {self._todo(todo)}\n" for todo in todos)
