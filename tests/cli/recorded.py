@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from tarmac.events import TaskId
 from tarmac.models.messages import Text, ToolUse, Usage
 from tarmac.policy.approval import AnswerKind
 from tarmac.tasks import events as e
@@ -70,8 +71,10 @@ def a_run(
     return facts
 
 
-async def keep(store: TaskStore, facts: Sequence[e.TaskEvent], *, workspace: Path = Path("/project")) -> str:
+async def keep(
+    store: TaskStore, facts: Sequence[e.TaskEvent], *, workspace: Path = Path("/project"), parent: str | None = None
+) -> str:
     """Record them as a task; its id."""
-    async with store.create(workspace=workspace) as log:
+    async with store.create(workspace=workspace, parent=TaskId(parent) if parent else None) as log:
         await log.append(*facts)
         return log.folder.name

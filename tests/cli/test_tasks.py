@@ -116,6 +116,23 @@ async def test_deleting_asks_or_is_told_not_to(store: TaskStore) -> None:
     )
 
 
+async def test_the_subtasks_of_a_deleted_task_go_with_it_and_the_question_says_so(store: TaskStore) -> None:
+    """S2, S15: they stayed as tasks of their own."""
+    parent, other = await keep(store, a_run()), await keep(store, a_run())
+    child = await keep(store, a_run(text="a part"), parent=parent)
+    grandchild = await keep(store, a_run(text="a part of it"), parent=child)
+    with on_a_screen("tasks", "delete", parent, columns=200) as screen:
+        assert b" and its 2 subtasks for good? " in screen.until(b"[y/N] ")
+        screen.type(b"n\r")
+        assert b"kept" in screen.rest()
+    gone = tarmac("tasks", "delete", "--yes", "--json", parent, child)
+    assert (gone.code, [json.loads(line)["deleted"] for line in gone.out.splitlines()]) == (
+        0,
+        [parent, grandchild, child],
+    )
+    assert store.tasks() == [other]
+
+
 async def test_a_task_that_is_worked_on_is_not_deleted(store: TaskStore) -> None:
     """S3: one writer."""
     task = await keep(store, a_run())

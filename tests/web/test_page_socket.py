@@ -184,6 +184,32 @@ async def test_a_task_of_before_goes_on_with_words(tmp_path: Path) -> None:
         await one.until(lambda: task not in one.tasks)
 
 
+PARTS = """
+[[turn]]
+task = "paint"
+[[turn.call]]
+name = "new_task"
+arguments = { mode = "ask", message = "part one" }
+[[turn]]
+task = "part one"
+[[turn.call]]
+name = "ask_followup_question"
+arguments = { question = "Which?", follow_up = ["red", "blue"] }
+"""
+
+
+async def test_a_task_is_deleted_with_its_subtask_that_is_at_work(tmp_path: Path) -> None:
+    """S2, S15, A4: from the page; the subtask stayed as a task of its own."""
+    async with (
+        served(tmp_path, script=script(tmp_path, PARTS), auto="all") as server,
+        page(server.port, server.proof()) as one,
+    ):
+        task = (await one.do("create", text="paint"))["task"]
+        await one.until(lambda: len(one.tasks) == 2 and any(one.questions(each) for each in one.tasks))
+        await one.do("delete", task=task)
+        await one.until(lambda: not one.tasks)
+
+
 LEAVES = """
 [[turn]]
 [[turn.call]]

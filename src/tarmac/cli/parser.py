@@ -229,7 +229,7 @@ tarmac tasks [list] [--workspace DIR] [--sort KEY] [--limit N | --all]
   pause        pause a running task before its next step; unpause continues it
   cancel       stop what a running task does now; a new message continues it
   clear        close a task in `tarmac serve`; it can be resumed anywhere
-  delete       delete tasks permanently, and end their terminals; asks first, unless --yes
+  delete       delete tasks and their subtasks permanently, and end their terminals; asks first, unless --yes
   checkpoints  the points to go back to: messages, and calls that changed something
   diff         the files that the task changed, since its beginning or since the point --to N
   restore      restore files to their state before the first change, or before the point N; only files that the \

@@ -344,21 +344,37 @@ async def _search(store: TaskStore, text: str, given: Given) -> int:
 
 
 async def _delete(store: TaskStore, tasks: list[str], given: Given) -> int:
-    folders = {store.path(each).name: None for each in tasks}  # all are known before the first is gone
+    folders = {TaskId(store.path(each).name): None for each in tasks}  # all are known before the first is gone
     names = {each.task: each for each in await store.listing()}
+
+    def named(task: TaskId) -> str:
+        listed = names.get(task)
+        return f"{task} ({cut(one_line(listed.metadata.name), 60)}, {size(listed.size)})" if listed else task
+
+    gone: set[TaskId] = set()
     for task in folders:
-        listed = names.get(TaskId(task))
-        what = f"{task} ({cut(one_line(listed.metadata.name), 60)}, {size(listed.size)})" if listed else task
-        if "yes" not in given and not _sure(what):
+        if task in gone:  # with its parent
+            continue
+        below = await store.below(task)
+        subtasks = f" and its {len(below)} subtask{'s' * (len(below) > 1)}" if below else ""
+        if "yes" not in given and not _sure(named(task) + subtasks):
             print(f"kept: {task}")
             continue
-        try:
-            await store.delete(TaskId(task))
-        except TaskInUse:
-            await _delete_elsewhere(store, TaskId(task))
-        await end_terminals_of(task)
-        print(json.dumps({"deleted": task}) if "json" in given else f"deleted: {what}")
+        for each in (task, *below):
+            await _delete_one(store, each)
+            gone.add(each)
+            print(json.dumps({"deleted": each}) if "json" in given else f"deleted: {named(each)}")
     return 0
+
+
+async def _delete_one(store: TaskStore, task: TaskId) -> None:
+    try:
+        await store.delete(task)
+    except TaskInUse:
+        await _delete_elsewhere(store, task)
+    except TaskNotFound:  # the process that had its parent deleted both
+        pass
+    await end_terminals_of(task)
 
 
 async def _delete_elsewhere(store: TaskStore, task: TaskId) -> None:

@@ -324,7 +324,7 @@ class RunningApp:
         self.open_changed()
 
     async def delete(self, id: str) -> None:
-        """Remove it for good, and end what runs in its terminals."""
+        """Remove it and its subtasks for good, and end what runs in their terminals."""
         from tarmac.terminals.daemon.takeover import end_terminals_of
 
         task = TaskId((await asyncio.to_thread(self.store.path, id)).name)
@@ -338,6 +338,8 @@ class RunningApp:
             if opened is not None:
                 await opened.task.abort("it is deleted")
                 await opened.close()
+            for child in await self.store.below(task):
+                await self.delete(child)
             for app in self._apps.values():
                 await app.registry.end_task(task)
             await end_terminals_of(task)

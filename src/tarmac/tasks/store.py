@@ -332,6 +332,13 @@ class TaskStore:
         hint = f"these begin so: {', '.join(sorted(fit)[:5])}" if fit else "`tarmac tasks` lists them"
         raise TaskNotFound(f"there is no task `{task}`", hint=hint)
 
+    async def below(self, task: TaskId) -> list[TaskId]:
+        """Its subtasks, and theirs; those that are deepest first."""
+        found, listed = [task], await self.listing()
+        for above in found:
+            found += [each.task for each in listed if each.metadata.parent == above and each.task not in found]
+        return found[:0:-1]
+
     async def delete(self, task: TaskId) -> None:
         """Remove it for good; not while a process works on it."""
         await asyncio.to_thread(self._delete, self.path(task))
