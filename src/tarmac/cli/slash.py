@@ -26,6 +26,7 @@ from tarmac.tasks.task import Task
 
 if TYPE_CHECKING:
     from tarmac.cli.interactive import Interactive
+    from tarmac.terminals import Terminal
 
 Body = Callable[["Interactive", str], Awaitable[str | None]]
 KEYS: Final = """\
@@ -114,7 +115,13 @@ def _modes(session: "Interactive") -> tuple[str, ...]:
 def _terminal_names(session: "Interactive") -> Sequence[str]:
     if isinstance(session.task, JoinedTask):
         return [row["id"] for row in session.task.terminal_rows]
-    return [each.id for each in session.app.registry.listing(task=session.task.id)] if session.task else []
+    return [each.id for each in _own_terminals(session)]
+
+
+def _own_terminals(session: "Interactive") -> "list[Terminal]":
+    """The terminals of its task, and those in which a command runs that a task left when it was done."""
+    listed = session.app.registry.listing(task=session.task.id) if session.task else []
+    return [*listed, *session.app.registry.background(busy=True)]
 
 
 @command("look at a terminal and type into it: /attach t1; Ctrl-] leaves it", values=_terminal_names)
@@ -337,13 +344,13 @@ async def tasks(session: "Interactive", rest: str) -> None:
     session.ui.print("\n".join(lines) or "  there are no tasks here yet")
 
 
-@command("list this task's terminals and what runs in them")
+@command("list this task's terminals, and what still runs in others")
 async def terminals(session: "Interactive", rest: str) -> None:
     task = session.task
     if isinstance(task, JoinedTask):
         found = [(row["id"], row["cwd"], row["command"]) for row in task.terminal_rows]
     else:
-        listed = session.app.registry.listing(task=task.id) if task else []
+        listed = _own_terminals(session)
         found = [(each.id, each.cwd, each.current.command if each.current else None) for each in listed]
     lines = [
         f"  {id}  {one_line(str(cwd))}  {f'runs `{one_line(running)}`' if running is not None else 'idle'}"
