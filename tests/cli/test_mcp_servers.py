@@ -28,6 +28,8 @@ def test_servers_are_listed_and_checked(tmp_path: Path) -> None:
     found = {each["name"]: each for each in map(json.loads, checked.out.splitlines())}
     assert (found["good"]["state"], "greet" in found["good"]["tools"]) == ("running", True)
     assert found["bad"]["state"] == "failed" and "can't be started" in found["bad"]["error"]
+    lines = tarmac("mcp-servers", "check", "bad", *where).out.splitlines()[:4]
+    assert [line.split()[0] for line in lines] == ["bad", "The", "hint:", "from"]  # the hint stood in its sentence
     missed = tarmac("mcp-servers", "check", "goood", *where)
     assert missed.code == 2 and "Did you mean 'good'?" in missed.err
     assert tarmac("mcp-servers", "chek").code == 2

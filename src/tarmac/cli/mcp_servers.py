@@ -100,7 +100,10 @@ def status_lines(hub: Hub, found: list[ServerStatus] | None = None) -> Iterator[
             names = ", ".join(each.tools)
             yield f"{'':<{width}}  {len(each.tools)} tool{'s' * (len(each.tools) > 1)}: {one_line(names)[:200]}"
         if each.error:
-            yield f"{'':<{width}}  {one_line(each.error)[:500]}"
+            what, _, hint = each.error.partition("\n  hint: ")
+            yield f"{'':<{width}}  {one_line(what)[:500]}"
+            if hint:
+                yield f"{'':<{width}}  hint: {one_line(hint)}"
         yield f"{'':<{width}}  from {each.origin}"
     for trouble in hub.trouble:
         yield one_line(trouble)

@@ -273,7 +273,7 @@ class ServerConnection:
         cause = _cause(error)
         if isinstance(cause, SignInNeeded):
             return SignInNeeded(
-                f"the MCP server {self.definition.name} wants you to sign in",
+                f"The MCP server {self.definition.name} wants you to sign in",
                 hint=f"tarmac mcp-servers login {self.definition.name}",
             )
         if isinstance(cause, TarmacError):
