@@ -62,6 +62,8 @@ def test_as_json_each_line_is_a_fact_and_the_last_is_the_end(tmp_path: Path) -> 
     assert (done.returncode, done.stderr) == (0, "")
     kinds = [each.get("kind") or each.get("signal") for each in lines]
     assert kinds[0] == "task_created" and "agent_hosted" in kinds and "user_said" in kinds and "model_said" in kinds
+    said = [part["text"] for each in lines if each.get("kind") == "model_said" for part in each["parts"]]
+    assert said and lines[-1]["text"] == said[-1]  # as with `tarmac run`
     assert lines[-1]["end"] == "completed" and lines[-1]["task"] == tasks(tmp_path)[0]
 
 

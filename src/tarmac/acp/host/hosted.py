@@ -12,7 +12,7 @@ import os
 import secrets
 import signal
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -24,7 +24,7 @@ from tarmac.acp.host.version_two import VersionTwo
 from tarmac.acp.rpc_peer import FdReader, FdWriter, RpcPeer
 from tarmac.errors import BadRequest, PeerGone, PeerRefused
 from tarmac.events import TaskId
-from tarmac.models.messages import NO_USAGE
+from tarmac.models.messages import NO_USAGE, Text
 from tarmac.policy.approval import Answer, Picture
 from tarmac.tasks import events as e
 from tarmac.tasks import signals as s
@@ -243,6 +243,7 @@ class HostedTask:
         self._patience = patience
         self._questions = Questions(state.context.log)
         self._words: list[UserPrompt] = []
+        self._said_last = ""  # by the agent, in this run
         self._turn: asyncio.Task[object] | None = None
         self.longest_silence = LONGEST_SILENCE
         self._cancelled = asyncio.Event()
@@ -296,6 +297,9 @@ class HostedTask:
         if isinstance(thing, s.Signal):
             self.state.audience.show(thing)
         else:
+            if isinstance(thing, e.ModelSaid):
+                said = "".join(part.text for part in thing.parts if isinstance(part, Text))
+                self._said_last = said.strip() or self._said_last
             self.state.add(thing)
 
     def note(self, text: str) -> None:
@@ -379,14 +383,15 @@ class HostedTask:
         If the agent dies, the turn fails, with the agent's last words.
         """
         await self._tools_known()
+        self._said_last = ""
         ended = Ended("idle")
         while self._words and ended.why == "idle":
             words, self._words = self._words, []
             ended = await self._prompt(words)
         if ended.why == "idle" and self._once:
             await self.state.context.log.append(e.TaskCompleted(at=now(), result="", usage=NO_USAGE))
-            return Ended("completed")
-        return ended
+            return Ended("completed", self._said_last)
+        return replace(ended, text=self._said_last) if ended.why == "idle" else ended
 
     async def _tools_known(self) -> None:
         """Wait for the tools of its servers before the first turn.
