@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Outcome, tarmac
+from tests.cli.conftest import Outcome, read_until, running, tarmac
 from tests.server.test_join import proof_of
 from tests.web.served import page, program
 from tests.web.test_page_socket import asked, script
@@ -72,6 +72,26 @@ async def test_run_server_joins_what_it_created_and_ends_with_it(tmp_path: Path)
             row = one.tasks[end["task"]]
             assert (end["end"], row["open"], row["elsewhere"]) == ("idle", True, False)
             assert "What next?" in done.out
+            told = await cli("run", "--server", "--cwd", str(tmp_path), "say it once")
+            assert (told.code, told.out.count("say it once"), told.out.count("What next?")) == (0, 1, 1), told
+
+
+async def test_join_in_a_pipe_shows_what_is_asked_and_where_it_is_answered(tmp_path: Path) -> None:
+    """F8: the question was open before; it is answered in another window, and the pipe tells the rest."""
+    with program(tmp_path, script(tmp_path)) as server:
+        async with page(server.port, await proof_of(server.port, server.token)) as one:
+            made = await cli("run", "--detach", "--auto", "ask", "--cwd", str(tmp_path), "make the file")
+            task = made.out.strip()
+            question = await asked(one, task, "command")
+            with running("join", task) as joined:
+                assert joined.stdout is not None
+                shown = joined.stdout.fileno()
+                seen = (await asyncio.to_thread(read_until, shown, b"on a terminal, or the page")).decode()
+                assert (seen.count("make the file"), "Run this command?" in seen) == (1, True), seen
+                assert f"`tarmac join {task}` on a terminal" in seen
+                await one.do("answer", task=task, question=question["question"], kind="yes")
+                await asyncio.to_thread(read_until, shown, "✓ Done".encode())
+                assert await asyncio.to_thread(joined.wait, 60) == 0
 
 
 async def test_what_can_not_be_controlled_is_said_with_what_to_do(

@@ -258,10 +258,7 @@ def _start_in_server(request: "RunRequest", given: Given) -> int:
     if not server.alive:
         hint = "`tarmac serve` in another terminal starts one; without this option the task runs here"
         raise BadRequest("no `tarmac serve` is running", hint=hint)
-    detached = "detach" in given
-    if not (request.as_json or detached):
-        _echo(request)
-    return run(lambda stop: _in_server(server.pid, request, stop, detached=detached))
+    return run(lambda stop: _in_server(server.pid, request, stop, detached="detach" in given))
 
 
 async def _in_server(pid: int, request: "RunRequest", stop: "Stop", *, detached: bool) -> int:

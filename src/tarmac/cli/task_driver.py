@@ -87,6 +87,7 @@ class TaskDriver:
 
     async def drive(self, stop: Stop, words: str = "", images: Sequence[Picture] = ()) -> Ended:
         """Run it to its end, with what the person wants in between; `words` are theirs to begin with."""
+        open_before = self.task.questions if isinstance(self.task, JoinedTask) and not self._json else ()
         leave = self.task.subscribe(self.show)
         stop.interrupt = self._interrupted
         stop.elsewhere = lambda: self._person is not None and self._person.keyboard.lent
@@ -98,6 +99,10 @@ class TaskDriver:
             while True:
                 if self._answering:
                     self._answering.listen()
+                for asked in open_before:
+                    if asked in self.task.questions:
+                        self.show(None, asked)
+                open_before = ()
                 ended = await self.task.run_until_idle()
                 await self._rest()
                 self.screen.quiet()
@@ -153,7 +158,10 @@ class TaskDriver:
             return self.renderer.typed(thing)
         if isinstance(thing, QuestionAnswered) and thing.by == "cli" and self._person and not self._person.beside:
             return ""  # the dialog has said so
-        return self.renderer.event(thing)
+        told = self.renderer.event(thing)
+        if told and isinstance(thing, QuestionAsked) and isinstance(self.task, JoinedTask) and not self._answering:
+            told += f"  It can't be answered from here: use `tarmac join {self.task.id}` on a terminal, or the page.\n"
+        return told
 
     def _allow(self, asked: QuestionAsked) -> None:
         job = asyncio.create_task(self.task.answer(asked.question, Answer(AnswerKind.YES, by=f"auto: {self._yes}")))
@@ -464,13 +472,16 @@ async def _begin(app: App, task: Driven, screen: Screen, renderer: TaskRenderer,
         await _tell_past(app, task, screen)
         return
     look = screen.look
-    if task.metadata.requests:
+    if task.metadata.requests and not isinstance(task, JoinedTask):
         screen.say(look.paint("1;34", _fit(f"❯ {one_line(task.metadata.name)}", look)) + "\n")
     said = one_line(header) if header else _header(app, task)
     lines = wrapped(said, look.columns - 3) if look.live else [said]
     screen.say("".join(look.paint("2", f"  {line}") + "\n" for line in lines) + "\n")
-    for note in await notes_before(app, task):
-        screen.say(renderer.event(note))
+    recent = task.recent if isinstance(task, JoinedTask) else await notes_before(app, task)
+    still_open = {asked.question for asked in task.questions}
+    for event in recent:
+        if not (isinstance(event, QuestionAsked) and event.question in still_open):  # the driver shows these
+            screen.say(renderer.event(event))
 
 
 def _header(app: App, task: Driven) -> str:
