@@ -418,6 +418,22 @@ async def test_a_command_without_a_shell_is_sent_to_the_background_too(tmp_path:
 
 
 @pytest.mark.shell
+async def test_a_command_that_only_starts_is_sent_to_the_background_once_it_runs(tmp_path: Path) -> None:
+    """S5, U7: Ctrl-B before its shell is open."""
+    starts = turn(call("execute_command", command="touch made; sleep 1000", timeout=60))
+    async with a_task(tmp_path, starts, turn(text="Meanwhile."), attended=True, auto="all") as task:
+        seen = Seen(task)
+        run = asyncio.create_task(task.run_until_idle())
+        await seen.until(lambda each: isinstance(each, ToolStarted))
+        assert not task._state.context.registry.listing(busy=True)
+        assert await task.to_background()
+        assert (await run).text == "Meanwhile."
+        assert "The person sent this command to the background." in results(seen)[0][2]
+        assert [each.busy for each in task._state.context.registry.listing()] == [True]
+        assert not await task.to_background()
+
+
+@pytest.mark.shell
 async def test_a_wait_for_a_terminal_is_ended_and_its_command_goes_on(tmp_path: Path) -> None:
     """S5, U7: Ctrl-B while the model waits for a command that it had left, again and again."""
     work = tmp_path / "work"

@@ -388,12 +388,12 @@ class Interactive:
             self.ui.hint("the command continues in the background")
             return
         if not isinstance(task, Task):  # none, or an agent that waits for its commands itself
-            self.ui.hint("no command is running")
+            self.ui.hint("the task waits for no command")
             return
 
         async def leave() -> None:
             left = await task.to_background(by="cli")
-            self.ui.hint("the command continues in the background" if left else "no command is running")
+            self.ui.hint("the command continues in the background" if left else "the task waits for no command")
 
         self._leaving = asyncio.create_task(leave())
 

@@ -96,6 +96,8 @@ class CallRecorder:
             cwd=ready.cwd,
             terminal=ready.terminal,
         )
+        if started.command is not None:
+            self._commands.starting.add(started.call)
         if self.durable:
             await self._state.append(started)
         else:
@@ -103,6 +105,7 @@ class CallRecorder:
 
     def finished(self, call: Call, result: CallResult) -> None:
         """Its result, and what the task knows of files from now on."""
+        self._commands.over(call.id)
         if result.done is not None and result.ready is not None:
             self._done(result.ready, result.done, (*result.content, *self._commands.take_remarks(call.id)))
             return
@@ -113,7 +116,8 @@ class CallRecorder:
         self.finish(result.content, outcome=result.outcome, title=title)
 
     def cancelled(self, call: Call, ready: Ready) -> None:
-        """Nothing to do: `settle` closes the open calls of a stopped task."""
+        """`settle` closes the open calls of a stopped task."""
+        self._commands.over(call.id)
 
     def _done(self, ready: Ready, done: Done, content: tuple[Part, ...]) -> None:
         for seen in done.seen:
@@ -378,6 +382,8 @@ class RunningCommands:
         self._waited: list[_Waited] = []
         self._remarks: dict[CallId, tuple[Part, ...]] = {}
         self._stopping: set[asyncio.Task[object]] = set()
+        self.starting: set[CallId] = set()  # calls whose command is not yet waited for
+        self._left_early: set[CallId] = set()  # of these, the ones to leave as soon as they are waited for
 
     @contextmanager
     def waiting(self, call: CallId, command: Execution, leave: Callable[[], object]) -> Iterator[None]:
@@ -385,6 +391,9 @@ class RunningCommands:
         waited = _Waited(call, command, leave)
         self._waited.append(waited)
         timer = asyncio.get_running_loop().call_later(ASK_AFTER, self._ask, waited)
+        self.starting.discard(call)
+        if call in self._left_early:
+            self._heard(waited, AnswerKind.YES)
         try:
             yield
         finally:
@@ -404,7 +413,13 @@ class RunningCommands:
                 await self._questions.answer(waited.question, answer)
             except BadRequest:  # somebody was quicker
                 pass
-        return bool(found)
+        self._left_early |= self.starting
+        return bool(found or self.starting)
+
+    def over(self, call: CallId) -> None:
+        """The call has ended."""
+        self.starting.discard(call)
+        self._left_early.discard(call)
 
     def take_remarks(self, call: CallId) -> tuple[Part, ...]:
         """What the model is told with the result of a call; once."""
