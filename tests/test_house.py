@@ -119,3 +119,21 @@ def _without_types(node: ast.AST) -> Iterator[ast.AST]:
             continue
         yield child
         yield from _without_types(child)
+
+
+def test_only_help_names_pages_that_are_not_installed(trees: dict[Path, ast.Module]) -> None:
+    """A message or a hint says itself what to do. Help says where the pages are (`tarmac --help`)."""
+    found = [
+        f"{named(path)}: {node.value}"
+        for path, tree in trees.items()
+        if named(path) != "cli/parser.py"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if "docs/" in node.value and ".md" in node.value and node.value not in docstrings(tree)
+    ]
+    assert found == []
+
+
+def docstrings(tree: ast.Module) -> set[str]:
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    return {ast.get_docstring(node, clean=False) or "" for node in ast.walk(tree) if isinstance(node, documented)}

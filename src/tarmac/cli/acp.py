@@ -10,7 +10,8 @@ from tarmac.errors import BadRequest
 
 BY_HAND = (
     "tarmac acp: an editor that speaks the Agent Client Protocol starts this. Ctrl-D ends it.\n"
-    "  hint: docs/acp.md says what to write into the editor's configuration"
+    "  hint: an editor is told of it in its settings; Zed, for one, by "
+    """`"agent_servers": {"Tarmac": {"type": "custom", "command": "tarmac", "args": ["acp"]}}`"""
 )
 
 

@@ -253,7 +253,7 @@ def _bubblewrap() -> Finding:
             name="bubblewrap",
             level="note",
             what=f"works, but in its sandboxes: {'; '.join(enforced.no)}",
-            advice="docs/sandbox.md says what each of these needs",
+            advice="limits need control groups (root, or a delegated group); the rest needs user namespaces",
             facts=facts,
         )
     return Finding(name="bubblewrap", level="ok", what="works, and everything is enforced", facts=facts)

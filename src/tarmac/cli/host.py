@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 TERMINALS: Final = 32  # of one agent: it may open many at once, and holds them until it releases them
 FOR_TERMINAL: Final = 10.0  # seconds
 PATIENCE: Final = 120  # seconds for an agent to begin: npx may have to fetch it first
+NO_AGENT: Final = (
+    'no agent is configured: write [agents.NAME] and command = ["PROGRAM", "ARGUMENT"] into config.toml '
+    "(`tarmac config path`)"
+)
 USAGE: Final = "tarmac host [OPTIONS] NAME [-- ARGS…], or tarmac host [OPTIONS] -- COMMAND [ARGS…]"
 
 
@@ -80,7 +84,7 @@ def _list(config: "Config", *, as_json: bool) -> int:
             label = f"  ({agent.name})" if agent.name != agent.id else ""
             print(f"{agent.id:<{width}}  {one_line(shlex.join(agent.command))}{label}")
     if not config.agents and not as_json:
-        print("no agent is configured; see docs/host.md", file=sys.stderr)
+        print(f"{NO_AGENT}; `tarmac host -- COMMAND` needs none", file=sys.stderr)
     return 0
 
 
@@ -92,7 +96,7 @@ def _agent(config: "Config", words: list[str], argv: list[str]) -> "ConfiguredAg
         return ConfiguredAgent(id="", name=Path(argv[0]).name, command=tuple(argv))
     agents, name = config.agents, words[0]
     if name not in agents:
-        known = f"configured: {', '.join(agents)}" if agents else "no agent is configured; see docs/host.md"
+        known = f"configured: {', '.join(agents)}" if agents else NO_AGENT
         close = suggest(name, agents)
         command = shlex.join([*words, *argv])
         raise BadRequest(

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 TOKEN = "TARMAC_MCP_TOKEN"
 BY_HAND = (
     "tarmac mcp: an agent that speaks MCP starts this. Ctrl-D ends it.\n"
-    "  hint: docs/mcp.md says what to write into the agent's configuration"
+    "  hint: many agents are told of it by "
+    """`"mcpServers": {"tarmac": {"command": "tarmac", "args": ["mcp"]}}` in their configuration"""
 )
 LEAST_MEMORY = 256 << 20  # bytes of address space; it takes 130 MiB to load
 LEVELS = ("plan", "ask", "workspace", "all", "safe")  # the last is an older name

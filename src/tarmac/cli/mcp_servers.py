@@ -92,7 +92,7 @@ def status_lines(hub: Hub, found: list[ServerStatus] | None = None) -> Iterator[
     """Each server in a few lines, and what could not be read."""
     servers = hub.status() if found is None else found
     if not servers and not hub.trouble:
-        yield "no MCP server is configured; see docs/mcp-servers.md"
+        yield "no MCP server is configured; `tarmac mcp-servers --help` says in which files they are"
     width = max((len(each.name) for each in servers), default=0)
     for each in servers:
         yield f"{each.name:<{width}}  {each.state:<11}  {one_line(each.shown)[:100]}"

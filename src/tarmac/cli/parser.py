@@ -526,7 +526,8 @@ examples:
   tarmac exec -- 'make -j2 && ./run-tests'
   echo '{"command": "cd /tmp && pwd", "timeout": 5}' | tarmac exec --jsonl
 
-Start with docs/start.md; docs/tour.md follows one command from end to end."""
+Help names pages such as docs/start.md: they are in Tarmac's source. Without it,
+`tarmac tour` and `tarmac demo` show how things work."""
 
 
 _ITEM = re.compile(r" +\S.*?  +(?=\S)")  # "  list     the newest first": up to the second column

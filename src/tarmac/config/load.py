@@ -86,7 +86,7 @@ def read_file(path: Path, place: OriginPlace) -> list[Assignment]:
     except InvalidText as error:
         line = Origin(place=place, where=origin.where, line=error.line)
         raise config_error(
-            line, f"not valid TOML: {error.what}", hint="strings need quotes; see docs/configuration.md"
+            line, f"not valid TOML: {error.what}", hint="strings need quotes, as in mode = 'code'"
         ) from None
     source = Source(place, origin.where, located)
     return [_checked(name, value, source) for name, value in _flat(located.data, "")]

@@ -300,7 +300,7 @@ KEYS = (
     Key("terminals.max_terminals", integer(1), 64, "terminals of all tasks", Tightening.LOWER),
     Key("terminals.lease_timeout", seconds(), 30.0, "seconds to wait for a free terminal"),
     Key("terminals.terminal_idle_timeout", seconds(), 1800.0, "seconds until an unused terminal is closed"),
-    Key("terminals.outlive", boolean(), False, "terminals of tasks outlive the program; see docs/daemon.md"),
+    Key("terminals.outlive", boolean(), False, "terminals of tasks outlive the program"),
     Key("terminals.outlive_seconds", seconds(), 86400.0, "seconds until a terminal that no program uses is ended"),
     Key("terminals.output_line_limit", integer(1), 500, "lines of output in a result"),
     Key("terminals.output_character_limit", integer(1), 50_000, "characters of output in a result"),

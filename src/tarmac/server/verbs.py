@@ -346,7 +346,7 @@ def read_message(frame: str) -> AnyVerb:
     try:
         return _DECODER.decode(frame)
     except (msgspec.DecodeError, UnicodeEncodeError) as error:
-        raise BadRequest(f"invalid message: {error}", hint="docs/web.md lists the messages of a client") from None
+        raise BadRequest(f"invalid message: {error}") from None
 
 
 def read_id(frame: str) -> int | str | None:
