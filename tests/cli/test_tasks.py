@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from tests.cli.conftest import on_a_screen, tarmac
 from tests.cli.recorded import a_run, keep
+from tests.tasks.test_checkpoints_snapshot import git, repository
 
 from tarmac.models.messages import Text, Usage
 from tarmac.tasks import events as e
 from tarmac.tasks.log import open_log
 from tarmac.tasks.store import TaskStore
+from tarmac.tasks.subtasks import make_worktree
 
 pytestmark = pytest.mark.slow
 
@@ -131,6 +133,22 @@ async def test_the_subtasks_of_a_deleted_task_go_with_it_and_the_question_says_s
         [parent, grandchild, child],
     )
     assert store.tasks() == [other]
+
+
+@pytest.mark.parametrize("completed", [False, True])
+async def test_the_worktree_of_a_killed_subtask_goes_with_it(
+    store: TaskStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, completed: bool
+) -> None:
+    """S15: it stayed in the repository for ever. That of a completed one has what could not be merged."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    work = repository(tmp_path / "work")
+    parent = await keep(store, a_run())
+    child = await keep(store, a_run(completed=completed), parent=parent)
+    made = await make_worktree(work, child)
+    assert made is not None
+    assert tarmac("tasks", "delete", "--yes", parent).code == 0
+    assert (made.workspace / "a.txt").exists() == completed
+    assert (child in git(work, "worktree", "list")) == completed
 
 
 async def test_a_task_that_is_worked_on_is_not_deleted(store: TaskStore) -> None:

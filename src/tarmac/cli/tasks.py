@@ -27,6 +27,7 @@ from tarmac.tasks.log.disk import Blobs
 from tarmac.tasks.log.reader import BLOBS
 from tarmac.tasks.log.writer import writer_of
 from tarmac.tasks.store import Listed, Sort, TaskStore
+from tarmac.tasks.views.metadata import Metadata
 from tarmac.terminals.daemon.takeover import end_terminals_of
 
 
@@ -361,13 +362,15 @@ async def _delete(store: TaskStore, tasks: list[str], given: Given) -> int:
             print(f"kept: {task}")
             continue
         for each in (task, *below):
-            await _delete_one(store, each)
+            await _delete_one(store, each, names[each].metadata if each in names else Metadata())
             gone.add(each)
             print(json.dumps({"deleted": each}) if "json" in given else f"deleted: {named(each)}")
     return 0
 
 
-async def _delete_one(store: TaskStore, task: TaskId) -> None:
+async def _delete_one(store: TaskStore, task: TaskId, meta: Metadata) -> None:
+    from tarmac.tasks.subtasks import remove_left_worktree
+
     try:
         await store.delete(task)
     except TaskInUse:
@@ -375,6 +378,7 @@ async def _delete_one(store: TaskStore, task: TaskId) -> None:
     except TaskNotFound:  # the process that had its parent deleted both
         pass
     await end_terminals_of(task)
+    await remove_left_worktree(task, meta)
 
 
 async def _delete_elsewhere(store: TaskStore, task: TaskId) -> None:

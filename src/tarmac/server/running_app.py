@@ -28,7 +28,9 @@ from tarmac.server.trials import Trials, can_try
 from tarmac.tasks.auto import LEVELS, Auto
 from tarmac.tasks.events import AgentHosted, TaskCreated
 from tarmac.tasks.store import Listed, TaskStore
+from tarmac.tasks.subtasks import remove_left_worktree
 from tarmac.tasks.task import Task
+from tarmac.tasks.views.metadata import Metadata
 from tarmac.terminals.environment import wipe_own_environment
 from tarmac.terminals.terminal import Terminal
 
@@ -345,7 +347,9 @@ class RunningApp:
             await end_terminals_of(task)
             if (feed := self._feeds.pop(task, None)) is not None:
                 await feed.stop()
+            meta = next((each.metadata for each in await self.store.listing() if each.task == task), Metadata())
             await self.store.delete(task)
+            await remove_left_worktree(task, meta)
         finally:
             self.open.pop(task, None)  # not before: who has joined it hears that it is deleted, not that it is closed
         self._gone(task)

@@ -441,10 +441,14 @@ async def _tree(cwd: Path) -> str:
         return (await _git(top, "write-tree", index=index)).decode().strip()
 
 
+def _worktree_folder(name: str) -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(cache) if cache.startswith("/") else Path.home() / ".cache") / "tarmac" / "worktrees" / name
+
+
 async def make_worktree(workspace: Path, name: str) -> Worktree | None:
     """A worktree with the workspace's files as they are now; None where there is no repository with a commit."""
-    cache = os.environ.get("XDG_CACHE_HOME", "")
-    folder = (Path(cache) if cache.startswith("/") else Path.home() / ".cache") / "tarmac" / "worktrees" / name
+    folder = _worktree_folder(name)
     try:
         base = await _tree(workspace)
         below = (await _git(workspace, "rev-parse", "--show-prefix")).decode().strip()
@@ -497,6 +501,13 @@ async def remove_worktree(workspace: Path, theirs: Path) -> None:
         await _git(workspace, "worktree", "remove", "--force", folder)
     except (_GitFailed, OSError):
         pass
+
+
+async def remove_left_worktree(task: TaskId, meta: Metadata) -> None:
+    """Remove the worktree of a deleted subtask that was cut off. What could not be merged of a completed one stays."""
+    folder = _worktree_folder(task)
+    if meta.parent and meta.outcome != "completed" and await asyncio.to_thread(folder.exists):
+        await remove_worktree(folder, folder)
 
 
 async def _merge_file(top: Path, path: str, *, old: str, new: str, mode: str) -> list[_MergedFile] | None:
