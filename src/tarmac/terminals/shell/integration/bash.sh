@@ -216,8 +216,11 @@ __tarmac_pc='__tarmac_look "$?" "$_"'
 __tarmac_pc_after='__tarmac_now=$? __tarmac_natural=$_; __tarmac_prompt'
 \builtin eval '__tarmac_look() {
   __tarmac_now=$1 __tarmac_natural=$2 __tarmac_at=$__tarmac_k
-  [[ -v PS1 && '"$__tarmac_state"':${PWD-}:$__tarmac_ended == "$__tarmac_calm:$__tarmac_pwd:$__tarmac_n" && -t 2 ]] &&
-    ! \builtin read -t 0 || __tarmac_prompt
+  if [[ -v PS1 && '"$__tarmac_state"':$__tarmac_ended == "$__tarmac_calm:$__tarmac_n" && -t 2 ]] && ! \builtin read -t 0; then
+    if [[ ${PWD-} != "$__tarmac_pwd" ]]; then __tarmac_find; fi
+  else
+    __tarmac_prompt
+  fi
 }'
 __tarmac_hook() {
   if [[ ! -v PROMPT_COMMAND || ( ${PROMPT_COMMAND[*]-} != *@("$__tarmac_pc"|"$__tarmac_pc_after") && ${PROMPT_COMMAND@a} != *r* ) ]]; then
