@@ -78,3 +78,13 @@ def test_no_output_takes_long(data: bytes) -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_taken(data: bytes) -> None:
     assert all(text.isprintable() and len(text) <= MOST_OF_A_HIDDEN_TEXT for text in overwritten(data))
+
+
+@given(
+    st.lists(st.sampled_from([*"ab$;%1 -\\\r\r\té漢\x80\x85·", "rm", "ls"]), max_size=12).map("".join),
+    st.binary(max_size=3),
+)
+def test_what_is_looked_at_quickly_is_found_as_by_the_long_way(line: str, rest: bytes) -> None:
+    """T25: a line with an escape sequence takes the long way; this one draws nothing."""
+    data = line.encode() + rest.replace(b"\n", b"")
+    assert overwritten(data) == overwritten(b"\x1b[m" + data)

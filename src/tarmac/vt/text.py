@@ -311,6 +311,8 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|
 _BOLD = re.compile(r"(.)\x08(?=\1)|_\x08|(?<=.)\x08_")  # bold and underlined, as in manual pages
 _STATES = re.compile(r"[\r\x08]+")
 _WORD = re.compile(r"[^\W\d_]{2,}|[$`&;{}~]")
+_NO_WORD = bytes.maketrans(*((each := b"0123456789 !\"#%'()*+,-./:<=>?@[\\]^_|"), b" " * len(each)))
+_CONTROLS = bytes({*range(0x20), 0x7F} - {*b"\t\r"})
 
 
 def overwritten(data: bytes) -> tuple[str, ...]:
@@ -325,7 +327,7 @@ def overwritten(data: bytes) -> tuple[str, ...]:
     looked = 0
     for line in data[:_MOST_BYTES_LOOKED_AT].split(b"\n"):
         line = line.rstrip(b"\r")
-        if b"\r" not in line and b"\b" not in line:
+        if (b"\r" not in line and b"\b" not in line) or _keeps_its_words(line):
             continue
         states = [_ESCAPE.sub("", each) for each in _STATES.split(_BOLD.sub("", line.decode("utf-8", "replace")))]
         if set(_WORD.findall(" ".join(states))) <= set(_WORD.findall(states[-1])):
@@ -342,6 +344,16 @@ def overwritten(data: bytes) -> tuple[str, ...]:
                     return (*found.values(), _MORE)
                 found[words] = _hidden_text(state)
     return tuple(found.values())
+
+
+def _keeps_its_words(line: bytes) -> bool:
+    """Whether it is surely a progress bar whose words stay. Without their numbers, few different states remain."""
+    if b"\xc2" in line or line.translate(None, _CONTROLS) != line:
+        return False  # (0xC2 begins the control characters above 0x7F.)
+    *states, last = line.translate(_NO_WORD).split(b"\r")
+    return set(_WORD.findall(b" ".join({*states}).decode("utf-8", "replace"))) <= set(
+        _WORD.findall(last.decode("utf-8", "replace"))
+    )
 
 
 def overwritten_notice(texts: tuple[str, ...]) -> str:
