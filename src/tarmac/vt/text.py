@@ -321,11 +321,12 @@ def overwritten(data: bytes) -> tuple[str, ...]:
     A model would read the line that was drawn last, and not know of the one below it. Progress bars do the same, but
     their words stay. So a state of a line is reported only if it has words that nobody can see any more.
     """
+    data = data[:_MOST_BYTES_LOOKED_AT].replace(b"\r\n", b"\n").rstrip(b"\r")
     if b"\r" not in data and b"\b" not in data:
         return ()
     found: dict[frozenset[str], str] = {}
     looked = 0
-    for line in data[:_MOST_BYTES_LOOKED_AT].split(b"\n"):
+    for line in data.split(b"\n"):
         line = line.rstrip(b"\r")
         if (b"\r" not in line and b"\b" not in line) or _keeps_its_words(line):
             continue
