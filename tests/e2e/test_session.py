@@ -482,7 +482,7 @@ def test_what_still_runs_is_named_before_it_ends_with_the_session(project: Path)
         tmux.until("Still running: `sleep 1000`", "again ends it", "/attach shows it")
         tmux.type("/terminals")
         tmux.keys("Enter")
-        tmux.until("/terminals", "  runs")  # a long path breaks the line after it
+        tmux.until("/terminals", "t1  runs `sleep 1000`\n      in /")
         tmux.type("/attach")
         tmux.keys("Enter")
         tmux.until("attached to")

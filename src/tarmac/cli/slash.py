@@ -353,7 +353,7 @@ async def terminals(session: "Interactive", rest: str) -> None:
         listed = _own_terminals(session)
         found = [(each.id, each.cwd, each.current.command if each.current else None) for each in listed]
     lines = [
-        f"  {id}  {one_line(str(cwd))}  {f'runs `{one_line(running)}`' if running is not None else 'idle'}"
+        f"  {id}  {f'runs `{one_line(running)}`' if running is not None else 'idle'}\n      in {one_line(str(cwd))}"
         for id, cwd, running in found
     ]
     session.ui.print("\n".join(lines) or "  this task has no terminals")
