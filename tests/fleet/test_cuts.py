@@ -22,6 +22,8 @@ from tarmac.terminals.host.byte_stream import (
 from tarmac.terminals.host.host import Host
 from tarmac.terminals.host.wire_values import HostFrameKind
 from tarmac.terminals.pool import Pool
+from tarmac.terminals.settings import Settings
+from tarmac.terminals.terminal import NewTerminal
 
 pytestmark = pytest.mark.shell
 
@@ -112,6 +114,22 @@ async def test_cuts_at_any_byte_lose_nothing_and_repeat_nothing(seed: int, tmp_p
             )
     assert (tmp_path / "done").read_text() == "0\n1\n2\n3\n"
     assert transport.connections > 2
+
+
+async def test_a_cut_after_a_terminal_was_closed_leaves_the_others_at_work(tmp_path: Path) -> None:
+    """F4. The host still knows the last command of the closed one."""
+    async with asyncio.timeout(60), Breaking([(4_000, 1_000_000)]) as transport, RemoteMachine(transport) as machine:
+        closed = await machine.open(NewTerminal(cwd=tmp_path, settings=Settings()))
+        await closed.run("echo 1", timeout=30)
+        await closed.aclose()
+        other = await machine.open(NewTerminal(cwd=tmp_path, settings=Settings()))
+        for number in range(4):
+            execution = await other.start(f"seq 3000; (exit {number})")
+            data = b"".join([piece async for piece in execution.follow() if isinstance(piece, bytes)])
+            result = await execution.result(30)
+            assert (len(data.split()), result.exit_code, result.reason) == (3000, number, "done")
+        await other.aclose()
+    assert transport.connections > 1
 
 
 @pytest.mark.parametrize("over", ["socket", "pipes"])

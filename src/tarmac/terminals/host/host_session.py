@@ -75,7 +75,7 @@ class HostSession:
         self._unheard: deque[bytes] = deque()  # counted frames that the client may not have
         self._heard = 0  # counted frames that it surely has
         self._last_call = 0
-        self._latest: dict[str, Execution] = {}  # of each terminal, its last command
+        self._latest: dict[str, tuple[Terminal, Execution]] = {}  # the last command of each, also of closed ones
         self._senders: dict[str, OutputSender] = {}
         self._calls: set[asyncio.Task[None]] = set()
         self._scratch: Path | None = None
@@ -122,9 +122,9 @@ class HostSession:
         for data in self._unheard:
             stream.write(data)
         have = table(hello, "have")
-        for id, execution in self._latest.items():
+        for id, (terminal, execution) in self._latest.items():
             if f"{id}/{execution.number}" in have or execution.number > whole(have, id, 0):
-                self._follow(id, execution, whole(have, f"{id}/{execution.number}", 0))
+                self._follow(id, terminal, execution, whole(have, f"{id}/{execution.number}", 0))
 
     def detach(self, stream: ByteStream) -> None:
         """That connection is over. Its terminals go on."""
@@ -260,16 +260,16 @@ class HostSession:
             command, cwd=Path(cwd) if isinstance(cwd, str) else None, input_open=given.get("input") is not False
         )
         if (before := self._latest.get(id)) is not None:  # who starts another one has all of it
-            before.forget_output()
-        self._latest[id] = execution
-        self._follow(id, execution, 0)
+            before[1].forget_output()
+        self._latest[id] = (terminal, execution)
+        self._follow(id, terminal, execution, 0)
         return {"number": execution.number, "fresh_shell": execution.fresh_shell}, b""
 
-    def _follow(self, id: str, execution: Execution, offset: int) -> None:
+    def _follow(self, id: str, terminal: Terminal, execution: Execution, offset: int) -> None:
         if (before := self._senders.pop(id, None)) is not None:
             before.stop()
         if self._stream is not None:
-            self._senders[id] = OutputSender(self._stream, self.terminals[id], id, execution, offset)
+            self._senders[id] = OutputSender(self._stream, terminal, id, execution, offset)
 
     def _stop_senders(self) -> None:
         for sender in self._senders.values():
